@@ -27,8 +27,8 @@ struct rs_config {
  * counts as absent: the default stands. Pure; thread safe. */
 void rs_config_read(struct rs_config *config, char *const *envp);
 
-/* The INDEXth option whose value in ENVP is nonsense: its variable's name, *VALUE (points into ENVP) and
- * *FALLBACK. NULL when there are no more. */
+/* The INDEXth option whose value in ENVP is nonsense: its variable's name, *VALUE (points into
+ * ENVP) and *FALLBACK. NULL when there are no more. */
 const char *rs_config_problem(char *const *envp, size_t index, const char **value,
                               const char **fallback);
 
