@@ -18,15 +18,14 @@ Test(config, defaults)
     struct rs_config config = read_one("X=1");
     cr_assert(!config.on);
     cr_assert(eq(u64, config.wait_s, 300));
-    cr_assert(eq(u64, config.size, 0));
     cr_assert(eq(str, config.roots, ""));
 }
 
 Test(config, only_one_switches_on)
 {
-    static const char *const off[] = {"RANKSHARE=0",   "RANKSHARE=", "RANKSHARE=yes",
-                                      "RANKSHARE=11",  "RANKSHARE=true",
-                                      "RANKSHAREX=1", "XRANKSHARE=1"};
+    static const char *const off[] = {"RANKSHARE=0",  "RANKSHARE=",     "RANKSHARE=yes",
+                                      "RANKSHARE=11", "RANKSHARE=true", "RANKSHAREX=1",
+                                      "XRANKSHARE=1"};
     cr_assert(read_one("RANKSHARE=1").on);
     for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
         cr_assert(!read_one(off[i]).on, "%s", off[i]);
@@ -40,10 +39,6 @@ Test(config, numbers_and_nonsense)
     cr_assert(eq(u64, read_one("RANKSHARE_WAIT=-1").wait_s, 300));
     cr_assert(eq(u64, read_one("RANKSHARE_WAIT=7s").wait_s, 300));
     cr_assert(eq(u64, read_one("RANKSHARE_WAIT=99999999999999999999").wait_s, 300));
-    cr_assert(eq(u64, read_one("RANKSHARE_SIZE=3M").size, 3u << 20));
-    cr_assert(eq(u64, read_one("RANKSHARE_SIZE=2G").size, (uint64_t)2 << 30));
-    cr_assert(eq(u64, read_one("RANKSHARE_SIZE=2GB").size, 0));
-    cr_assert(eq(u64, read_one("RANKSHARE_SIZE=99999999999G").size, 0));
 }
 
 Test(config, text_that_is_too_long_counts_as_absent)
@@ -55,11 +50,12 @@ Test(config, text_that_is_too_long_counts_as_absent)
 
 Test(config, problems_are_named)
 {
-    char *envp[] = {"RANKSHARE_WAIT=soon", "RANKSHARE=1", "RANKSHARE_SIZE=big", NULL};
+    char *envp[] = {"RANKSHARE_WAIT=soon", "RANKSHARE=maybe", NULL};
     const char *value, *fallback;
-    cr_assert(eq(str, (char *)rs_config_problem(envp, 0, &value, &fallback), "RANKSHARE_WAIT"));
+    cr_assert(eq(str, (char *)rs_config_problem(envp, 0, &value, &fallback), "RANKSHARE"));
+    cr_assert(eq(str, (char *)value, "maybe"));
+    cr_assert(eq(str, (char *)rs_config_problem(envp, 1, &value, &fallback), "RANKSHARE_WAIT"));
     cr_assert(eq(str, (char *)value, "soon"));
     cr_assert(eq(str, (char *)fallback, "300"));
-    cr_assert(eq(str, (char *)rs_config_problem(envp, 1, &value, &fallback), "RANKSHARE_SIZE"));
     cr_assert(rs_config_problem(envp, 2, &value, &fallback) == NULL);
 }
