@@ -17,15 +17,15 @@ struct rs_slot;
 enum { RS_JOB_NAME_MAX = 96 };
 
 enum rs_event_type {
-    RS_EVENT_HIT = 1,     /* found at the first look */
-    RS_EVENT_LEASE,       /* became the producer */
-    RS_EVENT_STORE,       /* stored; value: nanoseconds since the lease */
-    RS_EVENT_WAIT,        /* waited; value: nanoseconds */
-    RS_EVENT_TIMEOUT,     /* gave up waiting; value: nanoseconds */
-    RS_EVENT_TAKEOVER,    /* took over from a dead producer */
+    RS_EVENT_HIT = 1,      /* found at the first look */
+    RS_EVENT_LEASE,        /* became the producer */
+    RS_EVENT_STORE,        /* stored; value: nanoseconds since the lease */
+    RS_EVENT_WAIT,         /* waited; value: nanoseconds */
+    RS_EVENT_TIMEOUT,      /* gave up waiting; value: nanoseconds */
+    RS_EVENT_TAKEOVER,     /* took over from a dead producer */
     RS_EVENT_UNPRODUCTIVE, /* a lease ended without a store */
-    RS_EVENT_VIEW,        /* an entry was shown with another ordinal; value: bytes */
-    RS_EVENT_REFUSED,     /* not shared; value: enum rs_reason */
+    RS_EVENT_VIEW,         /* an entry was shown with another ordinal; value: bytes */
+    RS_EVENT_REFUSED,      /* not shared; value: enum rs_reason */
 };
 
 struct rs_event {
