@@ -22,9 +22,12 @@ static enum rs_kind entry_kind(enum rs_shape shape)
 
 static struct rs_place place_of(const struct rs_where *where)
 {
-    enum rs_lease_kind kind = where->shape == RS_SHAPE_FX_FILE    ? RS_LEASE_FX
-                              : where->shape == RS_SHAPE_AOT_FILE ? RS_LEASE_AOT
-                                                                  : RS_LEASE_TRITON;
+    enum rs_lease_kind kind = RS_LEASE_TRITON;
+    if (where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_FX_DIR) {
+        kind = RS_LEASE_FX;
+    } else if (where->shape == RS_SHAPE_AOT_FILE || where->shape == RS_SHAPE_AOT_DIR) {
+        kind = RS_LEASE_AOT;
+    }
     return (struct rs_place){kind, where->key, where->dev, where->ino};
 }
 
@@ -43,6 +46,17 @@ static void end_lease(const struct rs_where *where, bool stored)
         rs_count(RS_C_unproductive, 1);
         rs_node_event(RS_EVENT_UNPRODUCTIVE, RS_KIND_other, &where->key, 0);
     }
+}
+
+void rs_keep_lost(int dirfd, const char *path)
+{
+    struct rs_where where;
+    int saved = errno;
+    if (rs_where(dirfd, path, &where) && where.shape != RS_SHAPE_TRITON_TMP &&
+        where.shape != RS_SHAPE_TRITON_LINK) {
+        end_lease(&where, false);
+    }
+    errno = saved;
 }
 
 static void note_store(const struct rs_where *where)

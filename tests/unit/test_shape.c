@@ -6,12 +6,12 @@
 #include <string.h>
 
 /* Names out of the recordings. */
-#define FX "fukmxkijjakgojrgnhc6xijmrr2cmtcl6i4wdy5oftyuxjcfiqgs"
-#define AOT "axiazhnopjoygwqfihirod7qncce2yrdixuw3rrcb5q4xodhdjcz"
+#define FX      "fukmxkijjakgojrgnhc6xijmrr2cmtcl6i4wdy5oftyuxjcfiqgs"
+#define AOT     "axiazhnopjoygwqfihirod7qncce2yrdixuw3rrcb5q4xodhdjcz"
 #define CONTENT "zoixljpdfhjzvib5mqojakc3cf4gjyugr3qyzkcl74k2kbxindl"
-#define B32 "AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQTCQKRMFYYDENBWHA5DYPQ"
-#define HEX "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-#define UUID "tmp.01234567-89ab-cdef-0123-456789abcdef"
+#define B32     "AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQTCQKRMFYYDENBWHA5DYPQ"
+#define HEX     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define UUID    "tmp.01234567-89ab-cdef-0123-456789abcdef"
 
 struct example {
     const char *path;
@@ -67,8 +67,17 @@ Test(shape, table)
 
 Test(shape, the_filter_passes_the_common_names)
 {
-    static const char *const common[] = {"/usr/lib/python3.11/os.py", "a.c", "/tmp", ".", "..",
-                                         "/proc/self/maps", "/dev/null", "", "/", "3", "/x/3"};
+    static const char *const common[] = {"/usr/lib/python3.11/os.py",
+                                         "a.c",
+                                         "/tmp",
+                                         ".",
+                                         "..",
+                                         "/proc/self/maps",
+                                         "/dev/null",
+                                         "",
+                                         "/",
+                                         "3",
+                                         "/x/3"};
     for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
         cr_assert(!rs_shape_maybe(common[i]), "%s", common[i]);
     }
