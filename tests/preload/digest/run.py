@@ -4,7 +4,8 @@
 
     run.py [--long] [--build DIRECTORY] [--library LIBRANKSHARE]
 
-Needs a C compiler (CC) and at least one CPython; the quick set takes less than a minute.
+Needs a C compiler (CC) and at least one CPython; the quick set takes less than a minute. BUILD is the
+build directory of the tree, where the library is looked for and what is built here goes.
 """
 import argparse
 import concurrent.futures
@@ -290,8 +291,9 @@ class Suite:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true")
-    parser.add_argument("--build", default=os.path.join(build.ROOT, "build", "tests", "digest"))
-    parser.add_argument("--library", default=os.path.join(build.ROOT, "build", "librankshare.so"))
+    directory = os.path.join(build.ROOT, os.environ.get("BUILD", "build"))
+    parser.add_argument("--build", default=os.path.join(directory, "tests", "digest"))
+    parser.add_argument("--library", default=os.path.join(directory, "librankshare.so"))
     results = Results()
     try:
         Suite(parser.parse_args(), results).run()
