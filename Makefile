@@ -91,7 +91,7 @@ $(LIBRARY): $(HOOK_OBJ) $(CORE) $(BUILD)/rankshare.map
 
 $(PROGRAM): $(TOOL_OBJ) $(CORE)
 	$(call SAY,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $(TOOL_OBJ) $(CORE) $(SHIM_LIBS) -ljansson
+	$(Q)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $(TOOL_OBJ) $(CORE) $(SHIM_LIBS) $(call STATIC,libjansson.a)
 
 $(UNIT): $(UNIT_OBJ) $(CORE)
 	$(call SAY,LINK,$@)

@@ -149,7 +149,7 @@ static void summarize(const struct arguments *arguments, const char *segment)
 {
     struct view view;
     enum rs_store_status status = view_read(segment, &view);
-    struct view_job *job = view_find(&view, getenv("RANKSHARE_JOB"));
+    const struct view_job *job = view_find(&view, getenv("RANKSHARE_JOB"));
 
     if (status != RS_STORE_OK && status != RS_STORE_ABSENT)
         tool_error(segment, "%s", rs_store_status_text(status));

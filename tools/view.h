@@ -24,9 +24,10 @@ struct view_process {
 
 struct view_job {
     char id[RS_JOB_NAME_MAX];
-    char torch[32], triton[32], device[64]; /* "" unknown */
-    int world;                              /* 0 unknown */
-    struct view_process *processes;         /* by rank, then pid; folded last */
+    char torch[RS_VERSION_MAX], triton[RS_VERSION_MAX], device[RS_DEVICE_MAX]; /* "": unknown */
+    uint64_t first_ns;              /* CLOCK_REALTIME of its first process */
+    int world;                      /* 0 unknown */
+    struct view_process *processes; /* by rank, then pid; folded last */
     size_t count;
     uint64_t total[RS_COUNTER_COUNT];
 };
@@ -39,7 +40,7 @@ struct view {
 /* Opens the segment NAME for reading and copies it. On failure VIEW is empty. */
 enum rs_store_status view_read(const char *name, struct view *view);
 void view_free(struct view *view);
-struct view_job *view_find(const struct view *view, const char *id);
+const struct view_job *view_find(const struct view *view, const char *id);
 
 /* Sum of the refusal counters. */
 uint64_t view_refused(const uint64_t counters[RS_COUNTER_COUNT]);

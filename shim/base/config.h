@@ -14,7 +14,6 @@ enum { RS_TEXT_MAX = 1024 };
 
 typedef bool rs_config_FLAG;
 typedef uint64_t rs_config_SECONDS;
-typedef uint64_t rs_config_BYTES;
 typedef char rs_config_TEXT[RS_TEXT_MAX];
 
 struct rs_config {

@@ -58,16 +58,28 @@ RS_EXPORT DIR *opendir(const char *path)
 SCANDIR_HOOK(scandir, dirent)
 SCANDIR_HOOK(scandir64, dirent64)
 
+/* A producer that can't make its key's directory will not store. */
+static int finish_mkdir(int dirfd, const char *path, int result)
+{
+    if (result != 0 && errno != EEXIST) {
+        rs_keep_lost(dirfd, path);
+    }
+    return result;
+}
+
 RS_EXPORT int mkdir(const char *path, mode_t mode)
 {
     int result;
     if (rs_early()) {
         return rs_sys_mkdirat(AT_FDCWD, path, mode);
     }
-    if (rs_watch(path) && rs_keep_mkdir(AT_FDCWD, path, mode, &result)) {
-        return result;
+    if (!rs_watch(path)) {
+        return RS_NEXT(mkdir)(path, mode);
     }
-    return RS_NEXT(mkdir)(path, mode);
+    if (!rs_keep_mkdir(AT_FDCWD, path, mode, &result)) {
+        result = finish_mkdir(AT_FDCWD, path, RS_NEXT(mkdir)(path, mode));
+    }
+    return result;
 }
 
 RS_EXPORT int mkdirat(int dirfd, const char *path, mode_t mode)
@@ -76,10 +88,13 @@ RS_EXPORT int mkdirat(int dirfd, const char *path, mode_t mode)
     if (rs_early()) {
         return rs_sys_mkdirat(dirfd, path, mode);
     }
-    if (rs_watch(path) && rs_keep_mkdir(dirfd, path, mode, &result)) {
-        return result;
+    if (!rs_watch(path)) {
+        return RS_NEXT(mkdirat)(dirfd, path, mode);
     }
-    return RS_NEXT(mkdirat)(dirfd, path, mode);
+    if (!rs_keep_mkdir(dirfd, path, mode, &result)) {
+        result = finish_mkdir(dirfd, path, RS_NEXT(mkdirat)(dirfd, path, mode));
+    }
+    return result;
 }
 
 RS_EXPORT int rmdir(const char *path)

@@ -39,6 +39,16 @@ static int finish_open(struct rs_look *look, int fd)
     return fd;
 }
 
+/* The result of an open that was not looked at. A producer that can't write its entry's temporary
+ * file (read-only, full, forbidden) will not store. */
+static int finish_plain(int dirfd, const char *path, int flags, int fd)
+{
+    if (fd < 0 && flags & O_CREAT) {
+        rs_keep_lost(dirfd, path);
+    }
+    return fd;
+}
+
 /* CALL is made until the look is content. */
 #define WATCHED(name, declaration, dirfd, path, flags, call)                                       \
     RS_SLOW int watched_##name declaration                                                         \
@@ -47,7 +57,7 @@ static int finish_open(struct rs_look *look, int fd)
         int fd;                                                                                    \
         switch (plan_open(&look, dirfd, path, flags)) {                                            \
         case PLAIN:                                                                                \
-            return call;                                                                           \
+            return finish_plain(dirfd, path, flags, call);                                         \
         case REFUSED:                                                                              \
             return -1;                                                                             \
         case LOOK:                                                                                 \

@@ -31,6 +31,10 @@ enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, int fromfd, const char 
 /* After the real call; RESULT is its result. Returns the result to hand on. */
 int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result);
 
+/* A file or directory of a key could not be made (errno says why, and is preserved): if this process is the
+ * key's producer, nobody must wait for it any longer. */
+void rs_keep_lost(int dirfd, const char *path);
+
 /* mkdir of triton/<ordinal>: true when it was answered (*RESULT, errno). */
 bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result);
 

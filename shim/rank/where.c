@@ -5,7 +5,9 @@
 #include "base/sys.h"
 #include "rank/count.h"
 #include "rank/env.h"
+#include "rank/known.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +106,36 @@ static bool managed_triton(const char *path, const struct identity *id)
            triton_default(path, id) || extra_root(path, id);
 }
 
+/* Roots in which this process looked for a key that it made canonical: whatever the settings say,
+ * what lies there under such keys is canonical and must be shown so. A few at most; the table never
+ * shrinks. */
+enum { LEARNED = 32 };
+static _Atomic(uint64_t) learned[LEARNED];
+
+/* Another thread may take the place first; the next look then tries the one behind it. */
+static bool learn(_Atomic(uint64_t) *place, uint64_t word)
+{
+    uint64_t none = 0;
+    (void)atomic_compare_exchange_strong(place, &none, word);
+    return true;
+}
+
+static bool learned_root(const struct rs_where *where, const struct identity *id)
+{
+    uint64_t word = (id->ino * 0x9e3779b97f4a7c15u ^ id->dev) | 1;
+    for (int i = 0; i < LEARNED; i++) {
+        uint64_t there = atomic_load_explicit(&learned[i], memory_order_relaxed);
+        if (there == word) {
+            return true;
+        }
+        if (there == 0) {
+            return rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL &&
+                   learn(&learned[i], word);
+        }
+    }
+    return rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL;
+}
+
 /* Whether the root part of WHERE's path is managed; fills its identity. */
 static bool managed(struct rs_where *where)
 {
@@ -124,8 +156,10 @@ static bool managed(struct rs_where *where)
     case RS_SHAPE_TRITON_GROUP:
     case RS_SHAPE_TRITON_TMP:
         return managed_triton(root, &id);
-    default:
+    case RS_SHAPE_TRITON_LINK:
         return managed_inductor(root, &id);
+    default:
+        return managed_inductor(root, &id) || learned_root(where, &id);
     }
 }
 

@@ -6,8 +6,10 @@
  * The store knows no PyTorch: keys are opaque.
  *
  * No function here allocates, prints, raises or blocks, except rs_lease_wait(), which says how
- * long. All are thread safe. After fork the child must call rs_store_forked() before anything else
- * (base/fork does). Writers never hold anything across a system call that could block.
+ * long. (rs_slot_claim() and rs_slot_versions() may wait up to a second for another process that is
+ * at the same table.) errno is not preserved. All are thread safe. After fork the child must call
+ * rs_store_forked() before anything else (base/fork does). Writers never hold anything across a
+ * system call that could block.
  */
 #ifndef RS_STORE_STORE_H
 #define RS_STORE_STORE_H
@@ -27,6 +29,7 @@ enum rs_store_status {
     RS_STORE_TYPE,       /* not a regular file (a symbolic link, a directory, ...) */
     RS_STORE_MAGIC,      /* not a rankshare segment, or one whose making was cut short */
     RS_STORE_LAYOUT,     /* another layout number or other sizes */
+    RS_STORE_BOOT,       /* made before the last boot, or on another machine */
     RS_STORE_SPACE,      /* no room in /dev/shm */
     RS_STORE_PERMISSION, /* not allowed */
     RS_STORE_FAILED,     /* anything else: errno says more */
@@ -78,6 +81,26 @@ void rs_slot_ordinal(struct rs_slot *slot, int ordinal);
 void rs_slot_versions(struct rs_store *store, struct rs_slot *slot, const char *torch,
                       const char *triton, const char *device);
 
+/* A process as the tool shows it. */
+struct rs_slot_view {
+    int pid, rank, world, ordinal;
+    unsigned job;        /* index, or RS_NO_JOB */
+    int alive;           /* rs_slot_alive() */
+    uint64_t claimed_ns; /* CLOCK_REALTIME */
+    uint64_t counters[RS_COUNTER_COUNT];
+};
+/* A job as the tool shows it. The counters are those of processes whose slots were reused. */
+struct rs_job_view {
+    char name[RS_JOB_NAME_MAX];
+    char torch[RS_VERSION_MAX], triton[RS_VERSION_MAX], device[RS_DEVICE_MAX]; /* "": unknown */
+    int world;                                                                 /* 0: unknown */
+    uint64_t first_ns, last_ns; /* CLOCK_REALTIME of its first and latest process */
+    uint64_t counters[RS_COUNTER_COUNT];
+};
+/* Copy number INDEX (below RS_SLOTS, RS_JOBS). False: nothing there. Work on read-only mappings. */
+bool rs_slot_read(const struct rs_store *store, unsigned index, struct rs_slot_view *view);
+bool rs_job_read(const struct rs_store *store, unsigned index, struct rs_job_view *view);
+
 /* ---- events -------------------------------------------------------------------------------- */
 
 /* Appends one event to the ring (overwrites the oldest). Wait-free. KEY may be NULL. VALUE: by
@@ -108,9 +131,10 @@ enum rs_lease_verdict {
 
 /* Asks for the lease of PLACE for the calling thread. Never blocks. Sets *TAKEOVER when a dead
  * producer's lease was taken over (at most once per lease and job; a second death makes the key
- * unproductive). A thread that holds a lease of an inner kind must not ask for an outer one: it
- * calls rs_lease_next_lookup() first. Someone who holds a lease and would have to wait for the same
- * or an outer kind gets RS_LEASE_NONE (lock order AOT > FX > Triton: no cycles). */
+ * unproductive). Who asks again for a lease that it holds gets RS_LEASE_PRODUCER again. A full
+ * table is counted in SLOT. A thread that holds a lease of an inner kind must not ask for an outer
+ * one: it calls rs_lease_next_lookup() first. Someone who holds a lease and would have to wait for
+ * the same or an outer kind gets RS_LEASE_NONE (lock order AOT > FX > Triton: no cycles). */
 enum rs_lease_verdict rs_lease_ask(struct rs_store *store, struct rs_slot *slot,
                                    const struct rs_place *place, bool *takeover);
 
@@ -128,8 +152,8 @@ enum rs_wait_end rs_lease_wait(struct rs_store *store, struct rs_slot *slot,
                                const struct rs_place *place, uint64_t budget_ns,
                                uint64_t *waited_ns);
 
-/* The place has been stored by this process (any thread): ends its lease and wakes all waiters.
- * True when this process held it. */
+/* The place has been stored by this process (any thread): ends its lease, whoever holds it, and
+ * wakes all waiters. True when this process held it. */
 bool rs_lease_stored(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
 /* The store failed or was refused: the key is unproductive, all waiters compile at once. */
 bool rs_lease_failed(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
@@ -137,6 +161,10 @@ bool rs_lease_failed(struct rs_store *store, struct rs_slot *slot, const struct 
  * end without a store. Returns how many ended. */
 unsigned rs_lease_next_lookup(struct rs_store *store, struct rs_slot *slot,
                               enum rs_lease_kind kind);
+/* When this process took the lease of PLACE that it holds (CLOCK_MONOTONIC), or 0. Ask before
+ * rs_lease_stored(). */
+uint64_t rs_lease_taken_ns(struct rs_store *store, struct rs_slot *slot,
+                           const struct rs_place *place);
 /* Whether the calling thread holds any lease. */
 bool rs_lease_held(struct rs_store *store, struct rs_slot *slot);
 
