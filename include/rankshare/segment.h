@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Layout of the shared segment: fixed-width fields, offsets, 64-byte aligned hot words. The layout
- * test nails every offset; any change raises RANKSHARE_LAYOUT.
+ * test nails every offset; any change raises RANKSHARE_LAYOUT. docs/segment.md explains it.
+ *
+ * All zero means free: a new segment is its header and zeros. Words that several processes write
+ * are atomic; so are fields that one process rewrites while others may read them.
  */
 #ifndef RANKSHARE_SEGMENT_H
 #define RANKSHARE_SEGMENT_H
@@ -11,21 +14,34 @@
 
 #include <stdint.h>
 
-struct rs_segment;
-struct rs_slot;
+#define RS_SEGMENT_MAGIC UINT64_C(0x317268736b6e6172) /* "rankshr1" in memory */
 
-enum { RS_JOB_NAME_MAX = 96 };
+enum {
+    RS_JOB_NAME_MAX = 96,
+    RS_VERSION_MAX = 64, /* torch, triton */
+    RS_DEVICE_MAX = 96,
+    RS_BOOT_ID_MAX = 40,
+
+    RS_JOBS = 256,
+    RS_SLOTS = 4096,
+    RS_LEASES = 4096,
+    RS_EVENTS = 16384,
+    RS_COUNTER_ROOM = 72, /* counters that fit without another layout */
+};
+#define RS_NO_JOB UINT32_MAX
+
+_Static_assert((int)RS_COUNTER_COUNT <= (int)RS_COUNTER_ROOM, "counters outgrew their slot");
 
 enum rs_event_type {
-    RS_EVENT_HIT = 1,     /* found at the first look */
-    RS_EVENT_LEASE,       /* became the producer */
-    RS_EVENT_STORE,       /* stored; value: nanoseconds since the lease */
-    RS_EVENT_WAIT,        /* waited; value: nanoseconds */
-    RS_EVENT_TIMEOUT,     /* gave up waiting; value: nanoseconds */
-    RS_EVENT_TAKEOVER,    /* took over from a dead producer */
+    RS_EVENT_HIT = 1,      /* found at the first look */
+    RS_EVENT_LEASE,        /* became the producer */
+    RS_EVENT_STORE,        /* stored; value: nanoseconds since the lease */
+    RS_EVENT_WAIT,         /* waited; value: nanoseconds */
+    RS_EVENT_TIMEOUT,      /* gave up waiting; value: nanoseconds */
+    RS_EVENT_TAKEOVER,     /* took over from a dead producer */
     RS_EVENT_UNPRODUCTIVE, /* a lease ended without a store */
-    RS_EVENT_VIEW,        /* an entry was shown with another ordinal; value: bytes */
-    RS_EVENT_REFUSED,     /* not shared; value: enum rs_reason */
+    RS_EVENT_VIEW,         /* an entry was shown with another ordinal; value: bytes */
+    RS_EVENT_REFUSED,      /* not shared; value: enum rs_reason */
 };
 
 struct rs_event {
@@ -38,6 +54,97 @@ struct rs_event {
     uint8_t kind; /* enum rs_kind */
     uint8_t reserved[2];
     uint8_t key[32];
+};
+
+/* An event in the ring. WORD is 0 while it is written, else ticket and check sum (event.c). */
+enum { RS_EVENT_WORDS = 8 };
+struct rs_event_cell {
+    _Atomic uint64_t word;
+    _Atomic uint64_t data[RS_EVENT_WORDS]; /* struct rs_event */
+};
+
+struct rs_table {
+    uint64_t offset; /* from the segment's start */
+    uint32_t count;
+    uint32_t stride; /* size of one element */
+};
+
+/* A job: the processes that belong together. Written under the registry lock. */
+struct rs_job {
+    _Atomic uint64_t word;     /* state, and a generation that goes up with each new tenant */
+    _Atomic uint64_t first_ns; /* CLOCK_REALTIME of the first process */
+    _Atomic uint64_t last_ns;  /* of the latest */
+    _Atomic uint32_t run;      /* another number for each run: unproductive marks end with it */
+    _Atomic int32_t world;     /* largest WORLD_SIZE seen, 0 unknown */
+    _Atomic uint32_t versions; /* 1: torch, triton and device below are set */
+    uint32_t reserved[7];
+    _Atomic uint64_t name[RS_JOB_NAME_MAX / 8]; /* texts end in a zero byte */
+    _Atomic uint64_t torch[RS_VERSION_MAX / 8];
+    _Atomic uint64_t triton[RS_VERSION_MAX / 8];
+    _Atomic uint64_t device[RS_DEVICE_MAX / 8];
+    _Atomic uint64_t counters[RS_COUNTER_ROOM]; /* of processes whose slots were reused */
+};
+
+/* A process. The first line says who, the others count; no other process counts in them. */
+struct rs_slot {
+    _Alignas(64) _Atomic uint64_t word; /* state, and a generation that goes up with each tenant */
+    _Atomic uint64_t start;             /* /proc/<pid>/stat field 22; 0 unknown */
+    _Atomic uint64_t space;             /* inode of the pid namespace; 0 unknown */
+    _Atomic uint64_t claimed_ns;        /* CLOCK_REALTIME */
+    _Atomic int32_t pid;                /* in that namespace */
+    _Atomic int32_t rank;
+    _Atomic int32_t world;
+    _Atomic uint32_t job;    /* RS_NO_JOB: none */
+    _Atomic int32_t ordinal; /* -1 unknown */
+    uint32_t reserved[3];
+    _Alignas(64) _Atomic uint64_t counters[RS_COUNTER_ROOM];
+};
+
+/* A lease. WORD is the protocol (shim/store/lease_word.h); kind to inode are the place, valid from
+ * PENDING on; the rest is valid in HELD, and job and run in UNPRODUCTIVE. */
+struct rs_lease {
+    _Alignas(64) _Atomic uint64_t word;
+    _Atomic uint32_t turn; /* futex: goes up when the lease ends */
+    _Atomic uint32_t kind;
+    _Atomic uint64_t key[4];
+    _Atomic uint64_t dev, ino;
+    _Atomic uint64_t thread_start; /* of the owner's thread; 0 unknown */
+    _Atomic uint64_t taken_ns;     /* CLOCK_MONOTONIC */
+    _Atomic int32_t tid;
+    _Atomic uint32_t job;
+    _Atomic uint32_t run;
+    uint32_t reserved[9];
+};
+
+struct rs_segment {
+    /* Never changes once the segment has its name. */
+    uint64_t magic;
+    uint32_t layout;      /* RANKSHARE_LAYOUT */
+    uint32_t header_size; /* sizeof(struct rs_segment) */
+    uint64_t total_size;
+    uint32_t page_size;
+    uint32_t uid;
+    uint64_t created_ns; /* CLOCK_REALTIME */
+    uint64_t creator_start;
+    uint64_t creator_space;
+    int32_t creator_pid;
+    uint32_t counter_count; /* RS_COUNTER_COUNT of the creator */
+    char boot_id[RS_BOOT_ID_MAX];
+    uint64_t reserved0[3];
+    struct rs_table jobs, slots, leases, events;
+    /* For the artifact store: its index, pins and arena. All 0 until then. */
+    struct rs_table index, pins;
+    uint64_t arena_offset, arena_size, arena_step;
+    uint64_t reserved1;
+
+    _Alignas(64) _Atomic uint64_t registry;    /* lock of jobs and slots: its owner, 0 free */
+    _Atomic uint32_t slots_used;               /* slots below were claimed at least once */
+    _Atomic uint32_t slot_hand;                /* where the search for dead processes goes on */
+    _Atomic uint32_t runs;                     /* last run number given out */
+    _Alignas(64) _Atomic uint64_t events_next; /* next ticket of the ring */
+    _Alignas(64) _Atomic uint64_t arena_used;  /* 0 until there is an arena */
+    _Atomic uint64_t arena_reserved;
+    _Alignas(64) uint8_t reserved2[4096 - 448];
 };
 
 #endif

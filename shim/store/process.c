@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Liveness from kill(2) and /proc/<pid>/stat.
+ */
+#include "store/process.h"
+
+#include "store/store_sys.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* What we read of a stat file. */
+struct stat_fields {
+    int32_t pid;
+    char state;
+    uint64_t threads;
+    uint64_t start;
+};
+
+/* Fields behind the program's name, which is in brackets and may hold anything. */
+enum { FIELD_STATE = 3, FIELD_THREADS = 20, FIELD_START = 22 };
+
+/* Inode of this process's pid namespace; 0: not asked yet. A process can't leave its namespace. */
+static _Atomic uint64_t own_space;
+
+static uint64_t digits(const char *at)
+{
+    uint64_t value = 0;
+    while (*at >= '0' && *at <= '9') {
+        value = value * 10 + (uint64_t)(*at++ - '0');
+    }
+    return value;
+}
+
+static bool parse_stat(const char *text, struct stat_fields *out)
+{
+    const char *at = strrchr(text, ')');
+    if (!at) {
+        return false;
+    }
+    out->pid = (int32_t)digits(text);
+    out->start = 0;
+    for (int field = FIELD_STATE; field <= FIELD_START; field++) {
+        at = strchr(at, ' ');
+        if (!at) {
+            return false;
+        }
+        at++;
+        if (field == FIELD_STATE) {
+            out->state = *at;
+        } else if (field == FIELD_THREADS) {
+            out->threads = digits(at);
+        } else if (field == FIELD_START) {
+            out->start = digits(at);
+        }
+    }
+    return out->start != 0;
+}
+
+static bool read_stat(const char *path, struct stat_fields *out)
+{
+    char text[1024];
+    int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got = rs_sys_pread(fd, text, sizeof(text) - 1, 0);
+    rs_sys_close(fd);
+    if (got <= 0) {
+        return false;
+    }
+    text[got] = '\0';
+    return parse_stat(text, out);
+}
+
+static char *put_text(char *at, const char *text)
+{
+    while (*text) {
+        *at++ = *text++;
+    }
+    *at = '\0';
+    return at;
+}
+
+static char *put_number(char *at, pid_t number)
+{
+    char reversed[12];
+    int length = 0;
+    do {
+        reversed[length++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (length > 0) {
+        *at++ = reversed[--length];
+    }
+    *at = '\0';
+    return at;
+}
+
+/* "/proc/<pid>/stat", or with TID "/proc/<pid>/task/<tid>/stat". */
+static bool read_stat_of(pid_t pid, pid_t tid, struct stat_fields *out)
+{
+    char path[64];
+    char *at = put_number(put_text(path, "/proc/"), pid);
+    if (tid) {
+        at = put_number(put_text(at, "/task/"), tid);
+    }
+    put_text(at, "/stat");
+    return read_stat(path, out);
+}
+
+static uint64_t space_of_self(void)
+{
+    uint64_t space = atomic_load_explicit(&own_space, memory_order_relaxed);
+    struct stat found;
+    if (space == 0 && rs_sys_fstatat(AT_FDCWD, "/proc/self/ns/pid", &found, 0) == 0) {
+        space = found.st_ino;
+        atomic_store_explicit(&own_space, space, memory_order_relaxed);
+    }
+    return space;
+}
+
+/* Whether /proc belongs to our pid namespace: a container may show its host's. */
+static bool proc_is_ours(struct stat_fields *self)
+{
+    return read_stat("/proc/self/stat", self) && self->pid == rs_sys_getpid();
+}
+
+struct rs_process rs_process_self(void)
+{
+    struct stat_fields self = {0};
+    struct rs_process process = {.pid = rs_sys_getpid(), .space = space_of_self()};
+    process.start = proc_is_ours(&self) ? self.start : 0;
+    return process;
+}
+
+uint64_t rs_thread_start(pid_t tid)
+{
+    struct stat_fields self, thread;
+    if (!proc_is_ours(&self) || !read_stat_of(self.pid, tid, &thread)) {
+        return 0;
+    }
+    return thread.start;
+}
+
+/* START is compared in the bits of MASK. */
+static int alive(pid_t pid, uint64_t start, uint64_t mask)
+{
+    struct stat_fields found, self;
+    if (rs_sys_kill0(pid) != 0 && errno == ESRCH) {
+        return 0;
+    }
+    /* Something has this pid. Where we can't read more, take it for the process. */
+    if (start == 0 || !proc_is_ours(&self) || !read_stat_of(pid, 0, &found)) {
+        return 1;
+    }
+    if ((found.start & mask) != start) {
+        return 0;
+    }
+    /* The leader may have left its threads behind, which is no death. */
+    bool over = found.state == 'Z' || found.state == 'X';
+    return !(over && found.threads <= 1);
+}
+
+int rs_process_alive(const struct rs_process *process)
+{
+    if (process->space == 0 || process->space != space_of_self()) {
+        return -1;
+    }
+    return alive(process->pid, process->start, UINT64_MAX);
+}
+
+/* A tag: one bit that is set, 20 of the namespace, 21 of the start time, 22 of the pid (all it
+ * has). */
+enum { PID_BITS = 22, START_BITS = 21, SPACE_BITS = 20 };
+#define LOW(value, bits) ((value) & ((UINT64_C(1) << (bits)) - 1))
+
+uint64_t rs_process_tag(const struct rs_process *process)
+{
+    return UINT64_C(1) << 63 | LOW(process->space, SPACE_BITS) << (PID_BITS + START_BITS) |
+           LOW(process->start, START_BITS) << PID_BITS | LOW((uint64_t)process->pid, PID_BITS);
+}
+
+int rs_tag_alive(uint64_t tag)
+{
+    uint64_t space = LOW(tag >> (PID_BITS + START_BITS), SPACE_BITS);
+    if (space == 0 || space != LOW(space_of_self(), SPACE_BITS)) {
+        return -1;
+    }
+    uint64_t mask = (UINT64_C(1) << START_BITS) - 1;
+    return alive((pid_t)LOW(tag, PID_BITS), tag >> PID_BITS & mask, mask);
+}
+
+int rs_thread_alive(pid_t pid, pid_t tid, uint64_t start)
+{
+    struct stat_fields found;
+    if (rs_sys_tgkill0(pid, tid) != 0 && errno == ESRCH) {
+        return 0;
+    }
+    if (start == 0 || !read_stat_of(pid, tid, &found)) {
+        return 1;
+    }
+    return found.start == start && found.state != 'Z' && found.state != 'X';
+}
+
+void rs_process_forked(void)
+{
+    atomic_store_explicit(&own_space, 0, memory_order_relaxed);
+}

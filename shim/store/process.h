@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who a process is, and whether it still lives. A pid alone comes again some day, so a process is
+ * its pid, its start time and its pid namespace, and a thread its tid and its start time. System
+ * calls only; thread and fork safe.
+ */
+#ifndef RS_STORE_PROCESS_H
+#define RS_STORE_PROCESS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct rs_process {
+    int32_t pid;
+    uint64_t start; /* 0: unknown */
+    uint64_t space; /* 0: unknown */
+};
+
+/* The calling process. Start is 0 where /proc does not show this pid namespace. */
+struct rs_process rs_process_self(void);
+
+/* Start time of a thread of the calling process; 0 unknown. */
+uint64_t rs_thread_start(pid_t tid);
+
+/* 1 lives, 0 dead, -1 can't be judged. A zombie is dead. */
+int rs_process_alive(const struct rs_process *process);
+
+/* A process in one word, never 0, for locks whose owner must be known at the very moment that they
+ * are taken. It holds the low bits of start time and namespace. */
+uint64_t rs_process_tag(const struct rs_process *process);
+int rs_tag_alive(uint64_t tag); /* like rs_process_alive() */
+
+/* Whether thread TID of the living process PID, started at START, still runs. In doubt it does. */
+int rs_thread_alive(pid_t pid, pid_t tid, uint64_t start);
+
+/* In a fork child: forgets the cached namespace. */
+void rs_process_forked(void);
+
+#endif

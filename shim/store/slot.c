@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Process slots: claiming, counting, reading.
+ */
+#include "store/kill_point.h"
+#include "store/layout.h"
+#include "store/process.h"
+#include "store/registry.h"
+#include "store/store.h"
+#include "store/store_sys.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static struct rs_process process_of(const struct rs_slot *slot)
+{
+    return (struct rs_process){
+        .pid = atomic_load_explicit(&slot->pid, memory_order_acquire),
+        .start = atomic_load_explicit(&slot->start, memory_order_acquire),
+        .space = atomic_load_explicit(&slot->space, memory_order_acquire),
+    };
+}
+
+int rs_slot_alive(const struct rs_slot *slot)
+{
+    uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+    struct rs_process process = process_of(slot);
+    bool same = atomic_load_explicit(&slot->word, memory_order_relaxed) == word;
+    /* A slot is given away only when its process is dead. */
+    if (rs_word_state(word) != RS_SLOT_LIVE || !same) {
+        return 0;
+    }
+    return rs_process_alive(&process);
+}
+
+/* Under the lock. A slot that nobody has, or whose process is dead; those come in the order in
+ * which they were given out. */
+static struct rs_slot *find_slot(struct rs_segment *segment)
+{
+    uint32_t used = atomic_load_explicit(&segment->slots_used, memory_order_relaxed);
+    if (used < RS_SLOTS) {
+        atomic_store_explicit(&segment->slots_used, used + 1, memory_order_release);
+        return &rs_slots(segment)[used];
+    }
+    uint32_t hand = atomic_load_explicit(&segment->slot_hand, memory_order_relaxed);
+    for (uint32_t i = 0; i < RS_SLOTS; i++) {
+        uint32_t index = (hand + i) % RS_SLOTS;
+        struct rs_slot *slot = &rs_slots(segment)[index];
+        unsigned state = rs_word_state(atomic_load(&slot->word));
+        if (state == RS_SLOT_LIVE && rs_slot_alive(slot) != 0) {
+            continue;
+        }
+        if (state == RS_SLOT_LIVE || state == RS_SLOT_FOLDING) {
+            rs_slot_fold(segment, slot);
+        }
+        atomic_store_explicit(&segment->slot_hand, (index + 1) % RS_SLOTS, memory_order_relaxed);
+        return slot;
+    }
+    return NULL;
+}
+
+/* Under the lock. A slot that this process has already belongs to the program that it was before
+ * exec(2), which keeps pid and start time: nobody else could tell that its leases are over. */
+static void drop_former(struct rs_segment *segment, const struct rs_process *self)
+{
+    uint32_t used = atomic_load_explicit(&segment->slots_used, memory_order_relaxed);
+    for (uint32_t i = 0; self->start && self->space && i < used; i++) {
+        struct rs_slot *slot = &rs_slots(segment)[i];
+        struct rs_process process = process_of(slot);
+        if (rs_word_state(atomic_load(&slot->word)) == RS_SLOT_LIVE && process.pid == self->pid &&
+            process.start == self->start && process.space == self->space) {
+            rs_slot_fold(segment, slot);
+        }
+    }
+}
+
+/* Readers take the word before and after the fields; a field written with release after the word
+ * shows them that the word has changed. */
+static void fill_slot(struct rs_slot *slot, const struct rs_process *self,
+                      const struct rs_identity *identity, uint32_t job)
+{
+    uint64_t generation = rs_word_generation(atomic_load(&slot->word)) + 1;
+    atomic_store(&slot->word, rs_word(RS_SLOT_CLAIMED, generation));
+    atomic_store_explicit(&slot->pid, self->pid, memory_order_release);
+    atomic_store_explicit(&slot->start, self->start, memory_order_release);
+    RS_KILL_POINT(slot_marked);
+    atomic_store_explicit(&slot->space, self->space, memory_order_release);
+    atomic_store_explicit(&slot->rank, identity->rank, memory_order_release);
+    atomic_store_explicit(&slot->world, identity->world, memory_order_release);
+    atomic_store_explicit(&slot->job, job, memory_order_release);
+    atomic_store_explicit(&slot->ordinal, -1, memory_order_release);
+    atomic_store_explicit(&slot->claimed_ns, rs_sys_clock_ns(CLOCK_REALTIME), memory_order_release);
+    for (int i = 0; i < RS_COUNTER_ROOM; i++) {
+        atomic_store_explicit(&slot->counters[i], 0, memory_order_relaxed);
+    }
+    RS_KILL_POINT(slot_written);
+    atomic_store(&slot->word, rs_word(RS_SLOT_LIVE, generation));
+}
+
+struct rs_slot *rs_slot_claim(struct rs_store *store, const struct rs_identity *identity)
+{
+    uint64_t lock;
+    struct rs_segment *segment = store->segment;
+    if (!segment || !store->writable || !rs_registry_lock(segment, &lock)) {
+        return NULL;
+    }
+    RS_KILL_POINT(registry_locked);
+    struct rs_process self = rs_process_self();
+    uint32_t job = rs_job_take(segment, identity->job);
+    drop_former(segment, &self);
+    struct rs_slot *slot = find_slot(segment);
+    if (slot) {
+        fill_slot(slot, &self, identity, job);
+        RS_KILL_POINT(slot_live);
+    }
+    if (slot && job != RS_NO_JOB) {
+        struct rs_job *entry = &rs_jobs(segment)[job];
+        if (identity->world > atomic_load_explicit(&entry->world, memory_order_relaxed)) {
+            atomic_store_explicit(&entry->world, identity->world, memory_order_relaxed);
+        }
+    }
+    rs_registry_unlock(segment, lock);
+    return slot;
+}
+
+void rs_slot_count(struct rs_slot *slot, enum rs_counter counter, uint64_t add)
+{
+    if (slot && (unsigned)counter < RS_COUNTER_COUNT) {
+        atomic_fetch_add_explicit(&slot->counters[counter], add, memory_order_relaxed);
+    }
+}
+
+void rs_slot_ordinal(struct rs_slot *slot, int ordinal)
+{
+    if (slot) {
+        atomic_store_explicit(&slot->ordinal, ordinal, memory_order_relaxed);
+    }
+}
+
+void rs_slot_versions(struct rs_store *store, struct rs_slot *slot, const char *torch,
+                      const char *triton, const char *device)
+{
+    uint64_t lock;
+    uint32_t index = slot ? atomic_load_explicit(&slot->job, memory_order_relaxed) : RS_NO_JOB;
+    if (index >= RS_JOBS) {
+        return;
+    }
+    struct rs_job *job = &rs_jobs(store->segment)[index];
+    if (atomic_load_explicit(&job->versions, memory_order_acquire) ||
+        !rs_registry_lock(store->segment, &lock)) {
+        return;
+    }
+    if (!atomic_load_explicit(&job->versions, memory_order_acquire)) {
+        rs_text_put(job->torch, sizeof(job->torch), torch);
+        rs_text_put(job->triton, sizeof(job->triton), triton);
+        rs_text_put(job->device, sizeof(job->device), device);
+        atomic_store_explicit(&job->versions, 1, memory_order_release);
+    }
+    rs_registry_unlock(store->segment, lock);
+}
+
+bool rs_slot_read(const struct rs_store *store, unsigned index, struct rs_slot_view *view)
+{
+    if (index >= RS_SLOTS) {
+        return false;
+    }
+    const struct rs_slot *slot = &rs_slots(store->segment)[index];
+    uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+    if (rs_word_state(word) != RS_SLOT_LIVE) {
+        return false;
+    }
+    memset(view, 0, sizeof(*view));
+    view->pid = atomic_load_explicit(&slot->pid, memory_order_acquire);
+    view->rank = atomic_load_explicit(&slot->rank, memory_order_acquire);
+    view->world = atomic_load_explicit(&slot->world, memory_order_acquire);
+    view->ordinal = atomic_load_explicit(&slot->ordinal, memory_order_acquire);
+    view->job = atomic_load_explicit(&slot->job, memory_order_acquire);
+    view->claimed_ns = atomic_load_explicit(&slot->claimed_ns, memory_order_acquire);
+    for (int i = 0; i < RS_COUNTER_COUNT; i++) {
+        view->counters[i] = atomic_load_explicit(&slot->counters[i], memory_order_acquire);
+    }
+    view->alive = rs_slot_alive(slot);
+    return atomic_load_explicit(&slot->word, memory_order_relaxed) == word;
+}
+
+bool rs_job_read(const struct rs_store *store, unsigned index, struct rs_job_view *view)
+{
+    if (index >= RS_JOBS) {
+        return false;
+    }
+    const struct rs_job *job = &rs_jobs(store->segment)[index];
+    uint64_t word = atomic_load_explicit(&job->word, memory_order_acquire);
+    if (rs_word_state(word) != RS_JOB_READY) {
+        return false;
+    }
+    memset(view, 0, sizeof(*view));
+    rs_text_get(job->name, sizeof(job->name), view->name);
+    if (atomic_load_explicit(&job->versions, memory_order_acquire)) {
+        rs_text_get(job->torch, sizeof(job->torch), view->torch);
+        rs_text_get(job->triton, sizeof(job->triton), view->triton);
+        rs_text_get(job->device, sizeof(job->device), view->device);
+    }
+    view->world = atomic_load_explicit(&job->world, memory_order_acquire);
+    view->first_ns = atomic_load_explicit(&job->first_ns, memory_order_acquire);
+    view->last_ns = atomic_load_explicit(&job->last_ns, memory_order_acquire);
+    for (int i = 0; i < RS_COUNTER_COUNT; i++) {
+        view->counters[i] = atomic_load_explicit(&job->counters[i], memory_order_acquire);
+    }
+    return atomic_load_explicit(&job->word, memory_order_relaxed) == word;
+}

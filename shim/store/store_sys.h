@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store's own raw system calls, beside those of base/sys.h, and what it asks of the clock.
+ */
+#ifndef RS_STORE_STORE_SYS_H
+#define RS_STORE_STORE_SYS_H
+
+#include "base/sys.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define RS_NS_PER_S UINT64_C(1000000000)
+
+static inline int rs_sys_fallocate(int fd, off_t offset, off_t size)
+{
+    return (int)syscall(SYS_fallocate, fd, 0, offset, size);
+}
+
+static inline int rs_sys_fchmod(int fd, mode_t mode)
+{
+    return (int)syscall(SYS_fchmod, fd, mode);
+}
+
+static inline int rs_sys_linkat(const char *from, const char *to, int flags)
+{
+    return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, flags);
+}
+
+static inline void *rs_sys_mmap(size_t size, int protection, int fd)
+{
+    return (void *)syscall(SYS_mmap, NULL, size, protection, MAP_SHARED, fd, 0);
+}
+
+static inline int rs_sys_munmap(void *at, size_t size)
+{
+    return (int)syscall(SYS_munmap, at, size);
+}
+
+static inline int rs_sys_file_limit(struct rlimit *limit)
+{
+    return (int)syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, limit);
+}
+
+/* Whether the process, or the thread of it, exists: 0, or -1 with errno. */
+static inline int rs_sys_kill0(pid_t pid)
+{
+    return (int)syscall(SYS_kill, pid, 0);
+}
+
+static inline int rs_sys_tgkill0(pid_t pid, pid_t tid)
+{
+    return (int)syscall(SYS_tgkill, pid, tid, 0);
+}
+
+static inline pid_t rs_sys_getpid(void)
+{
+    return (pid_t)syscall(SYS_getpid);
+}
+
+static inline void rs_sys_pause_us(unsigned microseconds)
+{
+    struct timespec pause = {.tv_sec = 0, .tv_nsec = (long)microseconds * 1000};
+    syscall(SYS_nanosleep, &pause, NULL);
+}
+
+/* Sleeps while *WORD is VALUE, until UNTIL (CLOCK_MONOTONIC). 0, or -1 with errno. */
+static inline int rs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
+{
+    struct timespec until = {
+        .tv_sec = (time_t)(until_ns / RS_NS_PER_S),
+        .tv_nsec = (long)(until_ns % RS_NS_PER_S),
+    };
+    return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &until, NULL,
+                        FUTEX_BITSET_MATCH_ANY);
+}
+
+static inline void rs_sys_futex_wake_all(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* The kernel's clock: a preloaded time faker must not stretch a deadline. */
+static inline uint64_t rs_sys_clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+    syscall(SYS_clock_gettime, clock, &now);
+    return (uint64_t)now.tv_sec * RS_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+#endif

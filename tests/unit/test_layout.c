@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The layout of the shared segment, to the byte. Whoever changes a number here raises
+ * RANKSHARE_LAYOUT.
+ */
+#include "store/layout.h"
+
+#include <criterion/criterion.h>
+#include <stddef.h>
+
+#define AT(type, field, offset, size)                                                              \
+    cr_expect(offsetof(struct type, field) == (offset) &&                                          \
+                  sizeof(((struct type *)0)->field) == (size),                                     \
+              #type "." #field " is at %zu, %zu bytes", offsetof(struct type, field),              \
+              sizeof(((struct type *)0)->field))
+
+Test(layout, number)
+{
+    cr_assert_eq(RANKSHARE_LAYOUT, 1);
+}
+
+Test(layout, header)
+{
+    AT(rs_segment, magic, 0, 8);
+    AT(rs_segment, layout, 8, 4);
+    AT(rs_segment, header_size, 12, 4);
+    AT(rs_segment, total_size, 16, 8);
+    AT(rs_segment, page_size, 24, 4);
+    AT(rs_segment, uid, 28, 4);
+    AT(rs_segment, created_ns, 32, 8);
+    AT(rs_segment, creator_start, 40, 8);
+    AT(rs_segment, creator_space, 48, 8);
+    AT(rs_segment, creator_pid, 56, 4);
+    AT(rs_segment, counter_count, 60, 4);
+    AT(rs_segment, boot_id, 64, 40);
+    AT(rs_segment, reserved0, 104, 24);
+    AT(rs_segment, jobs, 128, 16);
+    AT(rs_segment, slots, 144, 16);
+    AT(rs_segment, leases, 160, 16);
+    AT(rs_segment, events, 176, 16);
+    AT(rs_segment, index, 192, 16);
+    AT(rs_segment, pins, 208, 16);
+    AT(rs_segment, arena_offset, 224, 8);
+    AT(rs_segment, arena_size, 232, 8);
+    AT(rs_segment, arena_step, 240, 8);
+    AT(rs_segment, reserved1, 248, 8);
+    AT(rs_segment, registry, 256, 8);
+    AT(rs_segment, slots_used, 264, 4);
+    AT(rs_segment, slot_hand, 268, 4);
+    AT(rs_segment, runs, 272, 4);
+    AT(rs_segment, events_next, 320, 8);
+    AT(rs_segment, arena_used, 384, 8);
+    AT(rs_segment, arena_reserved, 392, 8);
+    AT(rs_segment, reserved2, 448, 3648);
+    cr_assert_eq(sizeof(struct rs_segment), 4096);
+    AT(rs_table, offset, 0, 8);
+    AT(rs_table, count, 8, 4);
+    AT(rs_table, stride, 12, 4);
+}
+
+Test(layout, job)
+{
+    AT(rs_job, word, 0, 8);
+    AT(rs_job, first_ns, 8, 8);
+    AT(rs_job, last_ns, 16, 8);
+    AT(rs_job, run, 24, 4);
+    AT(rs_job, world, 28, 4);
+    AT(rs_job, versions, 32, 4);
+    AT(rs_job, reserved, 36, 28);
+    AT(rs_job, name, 64, 96);
+    AT(rs_job, torch, 160, 64);
+    AT(rs_job, triton, 224, 64);
+    AT(rs_job, device, 288, 96);
+    AT(rs_job, counters, 384, 576);
+    cr_assert_eq(sizeof(struct rs_job), 960);
+}
+
+Test(layout, slot)
+{
+    AT(rs_slot, word, 0, 8);
+    AT(rs_slot, start, 8, 8);
+    AT(rs_slot, space, 16, 8);
+    AT(rs_slot, claimed_ns, 24, 8);
+    AT(rs_slot, pid, 32, 4);
+    AT(rs_slot, rank, 36, 4);
+    AT(rs_slot, world, 40, 4);
+    AT(rs_slot, job, 44, 4);
+    AT(rs_slot, ordinal, 48, 4);
+    AT(rs_slot, reserved, 52, 12);
+    AT(rs_slot, counters, 64, 576);
+    cr_assert_eq(sizeof(struct rs_slot), 640);
+    cr_assert_eq(_Alignof(struct rs_slot), 64, "counters share a line with another process");
+}
+
+Test(layout, lease)
+{
+    AT(rs_lease, word, 0, 8);
+    AT(rs_lease, turn, 8, 4);
+    AT(rs_lease, kind, 12, 4);
+    AT(rs_lease, key, 16, 32);
+    AT(rs_lease, dev, 48, 8);
+    AT(rs_lease, ino, 56, 8);
+    AT(rs_lease, thread_start, 64, 8);
+    AT(rs_lease, taken_ns, 72, 8);
+    AT(rs_lease, tid, 80, 4);
+    AT(rs_lease, job, 84, 4);
+    AT(rs_lease, run, 88, 4);
+    AT(rs_lease, reserved, 92, 36);
+    cr_assert_eq(sizeof(struct rs_lease), 128);
+}
+
+Test(layout, event)
+{
+    AT(rs_event, time_ns, 0, 8);
+    AT(rs_event, value, 8, 8);
+    AT(rs_event, pid, 16, 4);
+    AT(rs_event, rank, 20, 4);
+    AT(rs_event, job, 24, 4);
+    AT(rs_event, type, 28, 1);
+    AT(rs_event, kind, 29, 1);
+    AT(rs_event, reserved, 30, 2);
+    AT(rs_event, key, 32, 32);
+    cr_assert_eq(sizeof(struct rs_event), 64);
+    AT(rs_event_cell, word, 0, 8);
+    AT(rs_event_cell, data, 8, 64);
+    cr_assert_eq(sizeof(struct rs_event_cell), 72);
+}
+
+Test(layout, tables)
+{
+    cr_assert_eq(RS_AT_JOBS, 4096);
+    cr_assert_eq(RS_AT_SLOTS, 249856);
+    cr_assert_eq(RS_AT_LEASES, 2871296);
+    cr_assert_eq(RS_AT_EVENTS, 3395584);
+    cr_assert_eq(RS_SEGMENT_SIZE, 4575232);
+    cr_assert_eq(RS_AT_SLOTS % 64, 0);
+    cr_assert_eq(RS_AT_LEASES % 64, 0);
+}
