@@ -46,7 +46,7 @@ static void print_kind(FILE *out, const char *what, uint64_t compiled, uint64_t 
 
 void stats_summary(const struct view_job *job, FILE *out)
 {
-    char text[FORMAT_MAX];
+    char text[FORMAT_MAX], other[FORMAT_MAX];
 
     fputs("rankshare: ", out);
     if (!job || lookups(job->total) == 0) {
@@ -61,6 +61,9 @@ void stats_summary(const struct view_job *job, FILE *out)
     size_t ranks = count_ranks(job);
     fprintf(out, "%zu rank%s", ranks, ranks == 1 ? "" : "s");
     print_kind(out, "FX graphs", c[RS_C_fx_misses], c[RS_C_fx_hits], c[RS_C_fx_waited]);
+    if (c[RS_C_aot_hits])
+        fprintf(out, "; AOTAutograd entries: %s of %s loaded", format_count(text, c[RS_C_aot_hits]),
+                format_count(other, c[RS_C_aot_hits] + c[RS_C_aot_misses]));
     print_kind(out, "Triton kernels", c[RS_C_triton_misses], c[RS_C_triton_hits],
                c[RS_C_triton_waited]);
     if (c[RS_C_wait_ns])

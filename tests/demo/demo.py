@@ -81,9 +81,10 @@ class Job:
 
 
 def launch(work, seconds, ordinals):
-    """Starts the ranks of one job, as a launcher would, and passes on what they say."""
+    """Starts the ranks of one job, as a launcher would, and passes on what they say. The last one starts
+    first, so that it isn't the rank on cuda:0 that compiles for the others."""
     processes = []
-    for ordinal in ordinals:
+    for ordinal in reversed(ordinals):
         environment = {**os.environ, "RANK": ordinal, "LOCAL_RANK": ordinal, "WORLD_SIZE": str(len(ordinals))}
         processes.append(subprocess.Popen(
             [sys.executable, os.path.join(HERE, "rank.py"), os.path.join(work, ordinal + ".json"), seconds],

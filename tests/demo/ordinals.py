@@ -54,6 +54,8 @@ _TOKENS = [
     r"/triton/(\d+)(?=')",
     r"\bsemaphores_cuda_(\d+)\b",
     r"\bdevice=(\d+)(?=\):)",
+    r"\bBoxedDeviceIndex\(value=(\d+)\)",
+    r"\bdefault_cuda_device_index: (\d+)",
 ]
 # Until torch 2.11 `streamN` is the device's stream; later a bare one is the user's own.
 _STREAM = r"\bstream(\d+)\b"
@@ -319,6 +321,27 @@ def torch_key_of(details):
 
 # ---- writing pickles again -------------------------------------------------------------------------
 
+_FRAME = 1 << 16  # CPython closes a frame of this size before it saves the next object
+_BATCHES = ("SETITEMS", "APPENDS", "ADDITEMS")
+# What never begins an object: it only works on what has been pushed.
+_FOLLOW = {"PROTO", "FRAME", "STOP", "POP", "POP_MARK", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT",
+           "STACK_GLOBAL", "REDUCE", "NEWOBJ", "NEWOBJ_EX", "BUILD", "SETITEM", "APPEND", "TUPLE1",
+           "TUPLE2", "TUPLE3", "TUPLE", "FROZENSET", "BINPERSID", *_BATCHES}
+_CLOSES_MARK = {"TUPLE", "FROZENSET", "POP_MARK", "LIST", "DICT", "OBJ", *_BATCHES}
+
+
+def _begins_object(ops):
+    """For each opcode, whether CPython's pickler starts to save an object there."""
+    begins, marks = [], []
+    for number, (op, _, _) in enumerate(ops):
+        begins.append(op.name not in _FOLLOW)
+        if op.name == "MARK":
+            marks.append(number)
+        elif op.name in _CLOSES_MARK:
+            mark = marks.pop()
+            begins[mark] = op.name not in _BATCHES  # a tuple's mark is its start, a batch's isn't
+    return begins
+
 
 def _int_op(value):
     return b"K" + bytes([value])
@@ -335,30 +358,54 @@ def _text_op(name, text):
     return b"\x8d" + struct.pack("<Q", len(raw)) + raw
 
 
+def _payload(op, code):
+    """Bytes of a string's or bytes object's content."""
+    header = {"BINUNICODE": 5, "BINBYTES": 5, "BINUNICODE8": 9, "BINBYTES8": 9, "BYTEARRAY8": 9}
+    return len(code) - header.get(op.name, 2)
+
+
+class _Framer:
+    """Cuts a stream of opcodes into frames as CPython's C pickler does."""
+
+    def __init__(self, framed):
+        self.out, self.frame, self.framed = bytearray(), bytearray(), framed
+
+    def close(self):
+        if self.framed and len(self.frame) >= 4:
+            self.out += b"\x95" + struct.pack("<Q", len(self.frame))
+        self.out += self.frame
+        self.frame.clear()
+
+    def add(self, code, begins_object, payload):
+        if payload >= _FRAME:  # long strings and bytes stand between frames
+            self.close()
+            self.out += code
+            return
+        if begins_object and len(self.frame) >= _FRAME:
+            self.close()
+        self.frame += code
+
+
 def splice(artifact, integers, strings):
-    """The pickle with other integers ({offset: value}) and other strings ({offset: text}). Frames follow;
-    what stands after STOP stays."""
-    data, ops, out = artifact.data, artifact.ops, bytearray()
-    frame_at = frame_end = None  # where the open frame's length stands in OUT, where it ends in DATA
+    """The pickle with other integers ({offset: value}) and other strings ({offset: text}). What stands
+    after STOP stays."""
+    data, ops = artifact.data, artifact.ops
+    framer = _Framer(any(op.name == "FRAME" for op, _, _ in ops))
     stop = ops[-1][2] + 1
     ends = [at for _, _, at in ops[1:]] + [stop]
 
-    for (op, arg, at), end in zip(ops, ends):
-        if frame_end is not None and at >= frame_end:
-            struct.pack_into("<Q", out, frame_at, len(out) - frame_at - 8)
-            frame_end = None
-        if op.name == "FRAME":
-            frame_at, frame_end = len(out) + 1, at + 9 + arg
-            out += data[at:end]
-        elif at in integers:
-            out += _int_op(integers[at])
+    for (op, arg, at), end, begins in zip(ops, ends, _begins_object(ops)):
+        code = data[at:end]
+        if at in integers:
+            code = _int_op(integers[at])
         elif at in strings:
-            out += _text_op(op.name, strings[at])
-        else:
-            out += data[at:end]
-    if frame_end is not None:
-        struct.pack_into("<Q", out, frame_at, len(out) - frame_at - 8)
-    return bytes(out + data[stop:])
+            code = _text_op(op.name, strings[at])
+        if op.name == "PROTO":
+            framer.out += code
+        elif op.name != "FRAME":
+            framer.add(code, begins, _payload(op, code) if isinstance(arg, (str, bytes)) else 0)
+    framer.close()
+    return bytes(framer.out + data[stop:])
 
 
 def _autotuner_names(artifact, source, to, torch_key):
@@ -375,11 +422,33 @@ def _autotuner_names(artifact, source, to, torch_key):
     return names
 
 
+def best_config_path(directory, kernel, torch_key):
+    """Where torch 2.8 and later keep the winner of a kernel file, below a cache directory."""
+    inner = hashlib.sha256((kernel + ".py:").encode()).hexdigest()
+    name = hashlib.sha256(inner.encode() + torch_key).hexdigest()
+    return "%s/%s/%s.best_config" % (directory, kernel[1:3], name)
+
+
+_BEST_CONFIG = re.compile(r"(.*)/[a-z2-7]{2}/[0-9a-f]{64}\.best_config")
+
+
+def _best_configs(artifact, kernels, torch_key):
+    """{old path: new path} of the autotuner results whose old path is that of one of the KERNELS."""
+    paths = {}
+    for _, text in artifact.strings():
+        match = _BEST_CONFIG.fullmatch(text)
+        for old, new in kernels.items() if match else ():
+            if best_config_path(match.group(1), old, torch_key) == text:
+                paths[text] = best_config_path(match.group(1), new, torch_key)
+    return paths
+
+
 def rewrite(data, to, torch_key=None):
     """A pickle (details or an entry; bytes or an Artifact) as a rank on ordinal TO would have made it.
-    Names follow: the wrapper's, its kernels' files, and with TORCH_KEY those of static autotuners."""
+    Names follow: the wrapper's, its kernels' files, and with TORCH_KEY those of static autotuners and of
+    autotuning results."""
     artifact = data if isinstance(data, Artifact) else Artifact(data)
-    names = {}
+    names, paths = {}, {}
     for graph in artifact.find("CompiledFxGraph"):
         fields = graph.fields()
         source = fields.get("source_code")
@@ -387,14 +456,16 @@ def rewrite(data, to, torch_key=None):
             continue
         if code_name(source) != fields["cache_key"]:
             raise ValueError("the wrapper's name is not the hash of its source")
-        names.update(kernel_names(source, to))
+        kernels = kernel_names(source, to)
+        names.update(kernels)
         names[fields["cache_key"]] = code_name(rewrite_source(source, to))
         if torch_key is not None:
             names.update(_autotuner_names(artifact, source, to, torch_key))
+            paths.update(_best_configs(artifact, kernels, torch_key))
     strings = {}
     for op, arg, at in artifact.ops:
         if "UNICODE" in op.name:
-            text = rename(rewrite_text(arg, to), names)
+            text = paths.get(arg) or rename(rewrite_text(arg, to), names)
             if text != arg:
                 strings[at] = text
     return splice(artifact, dict.fromkeys(artifact.sites, to), strings)

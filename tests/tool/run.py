@@ -41,7 +41,7 @@ def main():
 
     def note(outcome, name, text=""):
         counts[outcome] += 1
-        print("%s %s%s" % (outcome[:-2] if outcome == "passed" else outcome, name, text), flush=True)
+        print("%s %s%s" % (outcome, name, text), flush=True)
 
     for name, good in format_units(build):
         note("passed" if good else "failed", name)
