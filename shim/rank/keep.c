@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static enum rs_kind entry_kind(enum rs_shape shape)
 {
@@ -31,21 +32,44 @@ static struct rs_place place_of(const struct rs_where *where)
     return (struct rs_place){kind, where->key, where->dev, where->ino};
 }
 
-static void end_lease(const struct rs_where *where, bool stored)
+static void lease_failed(const struct rs_where *where)
 {
     struct rs_node *node = rs_node();
-    if (!node || !node->slot) {
-        return;
-    }
     struct rs_place place = place_of(where);
-    if (stored) {
-        if (rs_lease_stored(&node->store, node->slot, &place)) {
-            rs_look_produced();
-        }
-    } else if (rs_lease_failed(&node->store, node->slot, &place)) {
+    if (node && node->slot && rs_lease_failed(&node->store, node->slot, &place)) {
         rs_count(RS_C_unproductive, 1);
         rs_node_event(RS_EVENT_UNPRODUCTIVE, RS_KIND_other, &where->key, 0);
     }
+}
+
+/* Ends the lease; nanoseconds since it was taken, 0 when this process did not hold it. */
+static uint64_t lease_stored(const struct rs_where *where)
+{
+    struct rs_node *node = rs_node();
+    struct rs_place place = place_of(where);
+    struct timespec now;
+    if (!node || !node->slot) {
+        return 0;
+    }
+    uint64_t taken = rs_lease_taken_ns(&node->store, node->slot, &place);
+    if (!rs_lease_stored(&node->store, node->slot, &place)) {
+        return 0;
+    }
+    rs_look_produced();
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return taken ? (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - taken : 0;
+}
+
+static void note_store(const struct rs_where *where)
+{
+    enum rs_kind kind = RS_KIND_triton_group;
+    enum rs_counter counter = RS_C_stores_triton;
+    if (where->shape != RS_SHAPE_TRITON_GROUP) {
+        kind = entry_kind(where->shape);
+        counter = kind == RS_KIND_fx_entry ? RS_C_stores_fx : RS_C_stores_aot;
+    }
+    rs_count(counter, 1);
+    rs_node_event(RS_EVENT_STORE, kind, &where->key, lease_stored(where));
 }
 
 void rs_keep_lost(int dirfd, const char *path)
@@ -54,21 +78,9 @@ void rs_keep_lost(int dirfd, const char *path)
     int saved = errno;
     if (rs_where(dirfd, path, &where) && where.shape != RS_SHAPE_TRITON_TMP &&
         where.shape != RS_SHAPE_TRITON_LINK) {
-        end_lease(&where, false);
+        lease_failed(&where);
     }
     errno = saved;
-}
-
-static void note_store(const struct rs_where *where)
-{
-    enum rs_kind kind =
-        where->shape == RS_SHAPE_TRITON_GROUP ? RS_KIND_triton_group : entry_kind(where->shape);
-    rs_count(kind == RS_KIND_fx_entry    ? RS_C_stores_fx
-             : kind == RS_KIND_aot_entry ? RS_C_stores_aot
-                                         : RS_C_stores_triton,
-             1);
-    rs_node_event(RS_EVENT_STORE, kind, &where->key, 0);
-    end_lease(where, true);
 }
 
 /* ---- canonical form ----------------------------------------------------------------------------
@@ -159,7 +171,7 @@ static enum rs_keep_verdict drop(struct rs_keep *keep, int fromfd, const char *f
     rs_count_refusal(reason);
     rs_node_event(RS_EVENT_REFUSED, entry_kind(keep->to.shape), &keep->to.key, (uint64_t)reason);
     rs_log("not stored: %s: %s", keep->to.path, rs_reason_text(reason));
-    end_lease(&keep->to, false);
+    lease_failed(&keep->to);
     return RS_KEEP_ANSWERED;
 }
 
@@ -292,7 +304,7 @@ int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result)
         if (result == 0) {
             note_store(&keep->to);
         } else {
-            end_lease(&keep->to, false);
+            lease_failed(&keep->to);
         }
         break;
     case RS_SHAPE_TRITON_DIR:

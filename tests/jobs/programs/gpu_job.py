@@ -49,9 +49,14 @@ def run_user(device, options):
     assert result.device == device, (result.device, device)
 
 
-def network(device):
-    layers = torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.Linear(128, 64)
-    return torch.nn.Sequential(*layers).to(device)
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(64, 128)
+        self.second = torch.nn.Linear(128, 64)
+
+    def forward(self, x):
+        return self.second(torch.nn.functional.gelu(self.first(x)))
 
 
 def train(model, device, options):
@@ -64,11 +69,11 @@ def train(model, device, options):
 
 
 def run_small(device, options):
-    train(torch.compile(network(device)), device, options)
+    train(torch.compile(Network().to(device)), device, options)
 
 
 def run_ddp(device, options):
-    model = torch.nn.parallel.DistributedDataParallel(network(device), device_ids=[device.index])
+    model = torch.nn.parallel.DistributedDataParallel(Network().to(device), device_ids=[device.index])
     train(torch.compile(model), device, options)
 
 

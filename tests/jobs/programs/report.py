@@ -7,9 +7,9 @@ import re
 import sys
 import types
 
-# Places where generated text names a device. "cuda:90:32" is an architecture, no device.
+# Places where generated text names a device. "cuda:90:32" and ttg.target = "cuda:90" are architectures.
 ORDINAL = re.compile(
-    rb"(?:cuda:|type='cuda', index=|_DeviceGuard\(|set_device\(|get_raw_stream\(|raw_stream"
+    rb"(?:(?<!target = \")cuda:|type='cuda', index=|_DeviceGuard\(|set_device\(|get_raw_stream\(|raw_stream"
     rb"|default_generators\[)(\d+)(?![\d:])")
 
 compiled = {"compiled": 0, "loaded": 0}
