@@ -65,8 +65,7 @@ int verb_clear(int argc, char **argv)
         return TOOL_UNREADABLE;
     }
     if (living > 0)
-        tool_error(segment,
-                   "removed, but %zu processes still use it and share nothing with later ones",
-                   living);
+        tool_error(segment, "removed, but %zu process%s it", living,
+                   living == 1 ? " still uses" : "es still use");
     return TOOL_OK;
 }

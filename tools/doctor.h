@@ -17,7 +17,8 @@ __attribute__((format(printf, 3, 4))) void doctor_say(struct doctor *doctor, enu
 
 /* /dev/shm, the segment SEGMENT, memfd, /proc. */
 void doctor_machine(struct doctor *doctor, const char *segment);
-/* Our own variables and those of torch and Triton that decide whether there is anything to share. */
+/* Our own variables and those of torch and Triton that decide whether there is anything to share.
+ */
 void doctor_environment(struct doctor *doctor);
 /* Starts PYTHON with the library at LIBRARY and lets it hash canaries. */
 void doctor_python(struct doctor *doctor, const char *library, const char *python);

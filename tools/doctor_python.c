@@ -253,7 +253,7 @@ void doctor_python(struct doctor *doctor, const char *library, const char *pytho
     check_setuid(doctor, python);
     ask(python, NULL, segment, hex, &plain);
     ask(python, library, segment, hex, &shared);
-    if (!plain.complete) {
+    if (!plain.complete || !value_of(&plain, "version", version)) {
         doctor_say(doctor, FINDING_WRONG, "%s does not run a Python script", python);
     } else if (!shared.complete) {
         doctor_say(doctor, FINDING_WRONG, "%s runs plainly, but not with the library", python);

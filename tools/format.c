@@ -35,7 +35,7 @@ const char *format_duration(char out[FORMAT_MAX], uint64_t nanoseconds)
 
     if (nanoseconds == 0)
         snprintf(out, FORMAT_MAX, "0 s");
-    else if (nanoseconds < 1000000)
+    else if (nanoseconds < 999500)
         snprintf(out, FORMAT_MAX, "%.0f us", (double)nanoseconds / 1e3);
     else if (nanoseconds < 999500000)
         snprintf(out, FORMAT_MAX, "%.0f ms", (double)nanoseconds / 1e6);
@@ -98,6 +98,7 @@ void table_add_count(struct table *table, uint64_t count)
 void table_print(const struct table *table, FILE *out)
 {
     int *widths = tool_alloc(table->columns * sizeof(*widths));
+    int owed = 0;
 
     for (size_t i = 0; i < table->count; i++) {
         int length = (int)strlen(table->cells[i]);
@@ -106,13 +107,20 @@ void table_print(const struct table *table, FILE *out)
     }
     for (size_t i = 0; i < table->count; i++) {
         size_t column = i % table->columns;
-        bool last = column + 1 == table->columns;
+        bool right = table->alignment[column] == 'r';
 
-        if (table->alignment[column] == 'r')
-            fprintf(out, "%*s", widths[column], table->cells[i]);
-        else
-            fprintf(out, "%-*s", last ? 0 : widths[column], table->cells[i]);
-        fputs(last ? "\n" : "  ", out);
+        /* Blanks are owed until something follows, so that no line ends in one. */
+        int padding = widths[column] - (int)strlen(table->cells[i]);
+        owed += right ? padding : 0;
+        if (table->cells[i][0]) {
+            fprintf(out, "%*s%s", owed, "", table->cells[i]);
+            owed = 0;
+        }
+        owed += (right ? 0 : padding) + 2;
+        if (column + 1 == table->columns) {
+            fputc('\n', out);
+            owed = 0;
+        }
     }
     free(widths);
 }
