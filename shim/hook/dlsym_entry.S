@@ -67,7 +67,8 @@ dlsym:
     adrp    x10, rs_phase
     ldr     w9, [x10, #:lo12:rs_phase]
     cmp     w9, #RS_ON
-    b.eq    rs_dlsym_on_handle
+    b.ne    .Lreal
+    b       rs_dlsym_on_handle
 .Lreal:
     adrp    x10, rs_dlsym_real
     ldr     x16, [x10, #:lo12:rs_dlsym_real]

@@ -25,6 +25,11 @@ static inline bool rs_watch(const char *path)
     return rs_on() && rs_python_seen() && path && rs_shape_maybe(path);
 }
 
+static inline bool rs_watch_directory(const char *path)
+{
+    return rs_on() && rs_python_seen() && path && rs_shape_maybe_directory(path);
+}
+
 /* Before the constructor: nothing is set up, so the hook is the system call. */
 static inline bool rs_early(void)
 {

@@ -73,7 +73,7 @@ RS_EXPORT int mkdir(const char *path, mode_t mode)
     if (rs_early()) {
         return rs_sys_mkdirat(AT_FDCWD, path, mode);
     }
-    if (!rs_watch(path)) {
+    if (!rs_watch_directory(path)) {
         return RS_NEXT(mkdir)(path, mode);
     }
     if (!rs_keep_mkdir(AT_FDCWD, path, mode, &result)) {
@@ -88,7 +88,7 @@ RS_EXPORT int mkdirat(int dirfd, const char *path, mode_t mode)
     if (rs_early()) {
         return rs_sys_mkdirat(dirfd, path, mode);
     }
-    if (!rs_watch(path)) {
+    if (!rs_watch_directory(path)) {
         return RS_NEXT(mkdirat)(dirfd, path, mode);
     }
     if (!rs_keep_mkdir(dirfd, path, mode, &result)) {
@@ -103,7 +103,7 @@ RS_EXPORT int rmdir(const char *path)
     if (rs_early()) {
         return rs_sys_unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
     }
-    if (rs_watch(path) && rs_keep_rmdir(AT_FDCWD, path, &result)) {
+    if (rs_watch_directory(path) && rs_keep_rmdir(AT_FDCWD, path, &result)) {
         return result;
     }
     return RS_NEXT(rmdir)(path);
@@ -115,7 +115,7 @@ RS_EXPORT int unlinkat(int dirfd, const char *path, int flags)
     if (rs_early()) {
         return rs_sys_unlinkat(dirfd, path, flags);
     }
-    if (flags & AT_REMOVEDIR && rs_watch(path) && rs_keep_rmdir(dirfd, path, &result)) {
+    if (flags & AT_REMOVEDIR && rs_watch_directory(path) && rs_keep_rmdir(dirfd, path, &result)) {
         return result;
     }
     return RS_NEXT(unlinkat)(dirfd, path, flags);

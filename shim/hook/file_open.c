@@ -11,13 +11,14 @@ enum open_plan { PLAIN, LOOK, REFUSED };
 
 static enum open_plan plan_open(struct rs_look *look, int dirfd, const char *path, int flags)
 {
-    /* A file made anew, a directory made for a lookup's opposite, or no access at all. */
-    if (flags & (O_CREAT | O_TRUNC | O_PATH)) {
-        if (!(flags & O_APPEND) && (flags & O_ACCMODE) != O_RDWR) {
-            return PLAIN;
-        }
+    /* No access to the bytes, or the old ones are gone. O_CREAT alone opens what is there. */
+    if (flags & (O_TRUNC | O_PATH) || (flags & O_CREAT && (flags & O_EXCL))) {
+        return PLAIN;
     }
     bool writes = (flags & O_ACCMODE) != O_RDONLY;
+    if (writes && flags & O_CREAT && !(flags & O_APPEND) && (flags & O_ACCMODE) == O_WRONLY) {
+        return PLAIN;
+    }
     if (!rs_look_begin(look, dirfd, path, writes ? RS_LOOK_WRITE : RS_LOOK_OPEN)) {
         return PLAIN;
     }

@@ -114,7 +114,8 @@ STAT_HOOK(statx, (int dirfd, const char *path, int flags, unsigned mask, struct 
         do {                                                                                       \
             result = RS_NEXT(name) arguments;                                                      \
         } while (rs_look_again(&look, result == 0));                                               \
-        return finish_stat(&look, result, &size);                                                  \
+        result = finish_stat(&look, result, &size);                                                \
+        return result == 0 && mode & W_OK && rs_look_refuse_write(&look) ? -1 : result;            \
     }                                                                                              \
     RS_EXPORT int name declaration                                                                 \
     {                                                                                              \

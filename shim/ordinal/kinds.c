@@ -2,9 +2,6 @@
  *
  * What kind of artifact a file or a buffer is, by its first bytes.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ordinal/engine.h"
 
 /* True when the SIZE bytes at DATA hold TEXT at OFFSET. */

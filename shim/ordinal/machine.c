@@ -188,6 +188,16 @@ static enum rs_reason run(struct rs_machine *m)
     return m->frame_end ? RS_REFUSED_malformed : RS_OK;
 }
 
+/* Most opcodes of real pickles take more than ITEM_BYTES on average. */
+static bool reserve(struct rs_machine *m)
+{
+    enum { ITEM_BYTES = 12, RESERVE_MAX = 64 * 1024 };
+    uint32_t items = RS_VEC_FIRST + (m->limit - m->at) / ITEM_BYTES;
+    items = items < RESERVE_MAX ? items : RESERVE_MAX;
+    return RS_VEC_RESERVE(m->arena, &m->graph->nodes, items) &&
+           RS_VEC_RESERVE(m->arena, &m->graph->edges, items);
+}
+
 static enum rs_reason begin(struct rs_machine *m)
 {
     struct rs_graph *graph = m->graph;
@@ -197,6 +207,9 @@ static enum rs_reason begin(struct rs_machine *m)
     }
     graph->protocol = graph->data[m->at + 1];
     m->at += 2;
+    if (!reserve(m)) {
+        return RS_REFUSED_limit;
+    }
     m->large = graph->protocol >= 4 && m->limit - graph->begin >= RS_BULK_MIN;
     for (unsigned i = 0; i < RS_NODES_FIXED; i++) {
         static const uint8_t kinds[RS_NODES_FIXED] = {

@@ -2,9 +2,6 @@
  *
  * Private marks behind a pickle's STOP, and the salt of private keys.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ordinal/engine.h"
 
 #include <stdio.h>

@@ -3,9 +3,6 @@
  * Names that follow the text. Torch names generated source by the hash of its text, so a text for
  * another ordinal has another name: the wrapper's, each kernel's, and what derives from them.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ordinal/engine.h"
 #include "ordinal/sha256.h"
 #include "route/key.h"

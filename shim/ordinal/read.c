@@ -2,9 +2,6 @@
  *
  * Reads an artifact's pickle, and the pickles that lie in its bytes objects.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ordinal/engine.h"
 
 /* Device binaries and Triton's other files lie in bytes objects too, but none begins like this. */

@@ -43,4 +43,10 @@ static inline void *rs_vec_grown(struct rs_arena *arena, const void *items, uint
      ((vec)->items = rs_vec_grown((arena), (vec)->items, (vec)->count, &(vec)->capacity,           \
                                   sizeof(*(vec)->items))) != NULL)
 
+/* Room for WANTED items in an empty VEC. Memory that is never touched costs nothing, while growing
+ * step by step touches everything twice. */
+#define RS_VEC_RESERVE(arena, vec, wanted)                                                         \
+    ((vec)->capacity = (wanted),                                                                   \
+     ((vec)->items = rs_arena_alloc((arena), (size_t)(wanted) * sizeof(*(vec)->items))) != NULL)
+
 #endif

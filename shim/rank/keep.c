@@ -123,7 +123,8 @@ static enum rs_reason reason_to_drop(const struct rs_report *report, const struc
 
 /* Writes the rewritten entry beside its final name, with the source's mode and times, and moves it
  * there. */
-static bool put_in_place(const struct rs_where *to, const struct rs_pieces *pieces, int source)
+static bool put_in_place(const struct rs_where *to, const struct rs_pieces *pieces, int source,
+                         enum rs_keep_how how)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -141,6 +142,11 @@ static bool put_in_place(const struct rs_where *to, const struct rs_pieces *piec
     bool done = rs_write_pieces(fd, pieces) && syscall(SYS_fchmod, fd, st.st_mode & 07777) == 0 &&
                 syscall(SYS_utimensat, fd, NULL, times, 0) == 0;
     done = rs_sys_close(fd) == 0 && done;
+    if (done && how != RS_KEEP_RENAME) {
+        done = syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, to->path, 0) == 0;
+        rs_sys_unlinkat(AT_FDCWD, path, 0);
+        return done;
+    }
     done = done && rs_sys_renameat(AT_FDCWD, path, AT_FDCWD, to->path) == 0;
     if (!done) {
         rs_sys_unlinkat(AT_FDCWD, path, 0);
@@ -162,9 +168,9 @@ static bool mark_private(int fromfd, const char *from, const struct rs_known *kn
 }
 
 static enum rs_keep_verdict drop(struct rs_keep *keep, int fromfd, const char *from,
-                                 bool keep_source, enum rs_reason reason)
+                                 enum rs_reason reason)
 {
-    if (!keep_source) {
+    if (keep->how != RS_KEEP_LINK) {
         rs_sys_unlinkat(fromfd, from, 0);
     }
     rs_count(RS_C_stores_dropped, 1);
@@ -177,7 +183,7 @@ static enum rs_keep_verdict drop(struct rs_keep *keep, int fromfd, const char *f
 
 /* An entry under a shared key, or one out of a blob (its key was not hashed here). */
 static enum rs_keep_verdict canonicalise(struct rs_keep *keep, int fromfd, const char *from,
-                                         int source, bool keep_source, const struct rs_known *known)
+                                         int source, const struct rs_known *known)
 {
     struct rs_arena arena;
     struct rs_bytes bytes;
@@ -188,7 +194,7 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, int fromfd, const
 
     rs_rewrite_arena(&arena);
     if (!rs_read_whole(source, &arena, &bytes)) {
-        verdict = drop(keep, fromfd, from, keep_source, RS_REFUSED_limit);
+        verdict = drop(keep, fromfd, from, RS_REFUSED_limit);
         goto out;
     }
     enum rs_reason refusal =
@@ -198,59 +204,78 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, int fromfd, const
     if (report.private_ordinal >= 0) {
         verdict = RS_KEEP_PASS;
     } else if (reason != RS_OK || refusal != RS_OK) {
-        verdict = drop(keep, fromfd, from, keep_source, reason ? reason : refusal);
+        verdict = drop(keep, fromfd, from, reason ? reason : refusal);
     } else if (rs_report_ordinal(&report) <= 0) {
         verdict = RS_KEEP_PASS; /* canonical as it is */
-    } else if (put_in_place(&keep->to, &pieces, source)) {
+    } else if (put_in_place(&keep->to, &pieces, source, keep->how)) {
         rs_count(RS_C_stores_rewritten, 1);
         rs_count(RS_C_kernel_names_left, report.kernels_left);
-        if (!keep_source) {
+        if (keep->how != RS_KEEP_LINK) {
             rs_sys_unlinkat(fromfd, from, 0);
         }
         note_store(&keep->to);
         verdict = RS_KEEP_ANSWERED;
+    } else if (errno == EEXIST && keep->how != RS_KEEP_RENAME) {
+        keep->result = -1; /* somebody was faster */
+        verdict = RS_KEEP_ANSWERED;
     } else {
-        verdict = drop(keep, fromfd, from, keep_source, RS_REFUSED_not_canonical);
+        verdict = drop(keep, fromfd, from, RS_REFUSED_not_canonical);
     }
 out:
     rs_arena_free(&arena);
     return verdict;
 }
 
-static enum rs_keep_verdict keep_entry(struct rs_keep *keep, int fromfd, const char *from,
-                                       bool keep_source)
+static enum rs_keep_verdict keep_entry(struct rs_keep *keep, int fromfd, const char *from)
 {
+    struct stat st;
     struct rs_known known = rs_known_find(&keep->to.key);
     if (known.treatment == RS_TREAT_NATIVE) {
         return RS_KEEP_PASS;
+    }
+    if (keep->how == RS_KEEP_EXCHANGE) {
+        keep->result = -1;
+        errno = EINVAL; /* what a file system says that knows no exchange */
+        return RS_KEEP_ANSWERED;
+    }
+    if (keep->how != RS_KEEP_RENAME &&
+        rs_sys_fstatat(AT_FDCWD, keep->to.path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        return RS_KEEP_PASS; /* the real call says EEXIST */
+    }
+    if (rs_sys_fstatat(fromfd, from, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode)) {
+        return RS_KEEP_PASS; /* and what is wrong with the source, too */
     }
     if (known.treatment == RS_TREAT_PRIVATE) {
         if (mark_private(fromfd, from, &known)) {
             rs_count(RS_C_stores_private, 1);
             return RS_KEEP_PASS;
         }
-        return drop(keep, fromfd, from, keep_source, RS_REFUSED_not_canonical);
+        return drop(keep, fromfd, from, RS_REFUSED_not_canonical);
     }
     int source = rs_sys_openat(fromfd, from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
     if (source < 0) {
-        return RS_KEEP_PASS; /* the real call will say what is wrong with it */
+        return RS_KEEP_PASS;
     }
-    enum rs_keep_verdict verdict = canonicalise(keep, fromfd, from, source, keep_source, &known);
+    enum rs_keep_verdict verdict = canonicalise(keep, fromfd, from, source, &known);
     rs_sys_close(source);
     return verdict;
 }
 
 enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, int fromfd, const char *from, int tofd,
-                                   const char *to, bool keep_source)
+                                   const char *to, enum rs_keep_how how)
 {
     int saved = errno;
     enum rs_keep_verdict verdict = RS_KEEP_PASS;
+    keep->how = how;
+    keep->result = 0;
     keep->ours = rs_where(tofd, to, &keep->to);
     if (keep->ours && (keep->to.shape == RS_SHAPE_FX_FILE || keep->to.shape == RS_SHAPE_AOT_FILE) &&
         rs_shape_entry_name(keep->to.path + keep->to.name)) {
-        verdict = keep_entry(keep, fromfd, from, keep_source);
+        verdict = keep_entry(keep, fromfd, from);
     }
-    errno = saved;
+    if (keep->result == 0) {
+        errno = saved;
+    }
     return verdict;
 }
 

@@ -15,24 +15,33 @@
 
 enum rs_keep_verdict {
     RS_KEEP_PASS,     /* make the real call, then rs_keep_done() */
-    RS_KEEP_ANSWERED, /* no real call: the answer is 0 */
+    RS_KEEP_ANSWERED, /* no real call: keep->result is the answer, with errno */
+};
+
+/* What kind of call gives the name. */
+enum rs_keep_how {
+    RS_KEEP_RENAME,
+    RS_KEEP_RENAME_NEW, /* RENAME_NOREPLACE */
+    RS_KEEP_EXCHANGE,   /* RENAME_EXCHANGE: not for entries that might have to be rewritten */
+    RS_KEEP_LINK,       /* the source stays, and the target must not exist */
 };
 
 struct rs_keep {
     struct rs_where to;
+    enum rs_keep_how how;
+    int result;
     bool ours; /* TO lies in a managed cache */
 };
 
-/* Before a rename (or, with KEEP_SOURCE, a link) of FROM to TO. An entry that must be rewritten is
- * put in place here. */
+/* Before FROM gets the name TO. An entry that must be rewritten is put in place here. */
 enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, int fromfd, const char *from, int tofd,
-                                   const char *to, bool keep_source);
+                                   const char *to, enum rs_keep_how how);
 
 /* After the real call; RESULT is its result. Returns the result to hand on. */
 int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result);
 
-/* A file or directory of a key could not be made (errno says why, and is preserved): if this process is the
- * key's producer, nobody must wait for it any longer. */
+/* A file or directory of a key could not be made (errno says why, and is preserved): if this
+ * process is the key's producer, nobody must wait for it any longer. */
 void rs_keep_lost(int dirfd, const char *path);
 
 /* mkdir of triton/<ordinal>: true when it was answered (*RESULT, errno). */

@@ -194,9 +194,14 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int
     struct rs_pieces pieces;
     struct rs_report report;
     uint8_t key[RS_TORCH_KEY_SIZE];
+    struct stat st;
     int saved = errno;
     enum rs_view result;
 
+    if (rs_sys_fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        errno = saved;
+        return RS_VIEW_RAW; /* a directory or a pipe by an entry's name holds no entry */
+    }
     rs_rewrite_arena(&arena);
     if (!rs_read_whole(fd, &arena, &bytes)) {
         result = refuse(where, RS_REFUSED_limit);

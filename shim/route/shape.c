@@ -74,6 +74,11 @@ bool rs_shape_maybe(const char *path)
     }
 }
 
+bool rs_shape_maybe_directory(const char *path)
+{
+    return rs_shape_maybe(path) || (!strchr(path, '/') && ordinal_name(path, strlen(path)));
+}
+
 /* The last components of PATH, last one first; trailing slashes are passed over. Returns how many
  * were found before one that is empty, "." or "..". */
 static size_t last_parts(const char *path, struct part parts[MAX_PARTS])

@@ -35,6 +35,10 @@ struct rs_parts {
  * means RS_SHAPE_NONE; true means nothing yet. PATH must not be NULL. */
 bool rs_shape_maybe(const char *path);
 
+/* The same for directories, where a bare ordinal behind a descriptor counts, too: mkdirat(triton,
+ * "3"). */
+bool rs_shape_maybe_directory(const char *path);
+
 /* Splits an absolute PATH whose last components are plain names. RS_SHAPE_NONE when they do not
  * look like a cache, or when "." or ".." or an empty name is among them: then the caller resolves
  * the path's directory and asks again. */

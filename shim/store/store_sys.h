@@ -29,9 +29,10 @@ static inline int rs_sys_linkat(const char *from, const char *to, int flags)
     return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 
+/* The offset travels on the stack: a plain 0 would leave its upper half undefined. */
 static inline void *rs_sys_mmap(size_t size, int protection, int fd)
 {
-    return (void *)syscall(SYS_mmap, NULL, size, protection, MAP_SHARED, fd, 0);
+    return (void *)syscall(SYS_mmap, NULL, size, protection, MAP_SHARED, fd, (off_t)0);
 }
 
 static inline int rs_sys_munmap(void *at, size_t size)

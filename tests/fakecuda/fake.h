@@ -57,8 +57,8 @@ FK_API int fk_physical(int device); /* the number before CUDA_VISIBLE_DEVICES */
 FK_API struct fk_context *fk_primary(int device);
 FK_API struct fk_context *fk_context(void);
 FK_API int fk_set_context(struct fk_context *context);
-FK_API int fk_device(void);            /* device of the current context, -1 without one */
-FK_API int fk_device_or_default(void); /* the runtime's view: device 0 until another is set */
+FK_API int fk_device(void); /* device of the current context, -1 without one */
+FK_API int fk_bind(void);   /* as fk_device, but a thread without context gets device 0 first */
 FK_API int fk_set_device(int device);
 FK_API int fk_device_attribute(int attribute, int *value);
 

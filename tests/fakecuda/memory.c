@@ -56,7 +56,7 @@ int fk_alloc(void **out, size_t size, enum fk_memory type)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED)
         return FK_OUT_OF_MEMORY;
-    struct fk_block block = {(uintptr_t)start, size, type, fk_device_or_default()};
+    struct fk_block block = {(uintptr_t)start, size, type, fk_bind()};
     int rc = remember(block);
     if (rc != FK_OK)
         munmap(start, size);
@@ -93,7 +93,7 @@ bool fk_find(const void *pointer, struct fk_block *out)
 
 int fk_register_host(void *pointer, size_t size)
 {
-    struct fk_block block = {(uintptr_t)pointer, size, FK_HOST, fk_device_or_default()};
+    struct fk_block block = {(uintptr_t)pointer, size, FK_HOST, fk_bind()};
     return remember(block);
 }
 

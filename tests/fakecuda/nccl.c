@@ -55,7 +55,7 @@ FK_API int ncclCommInitRank(struct communicator **out, int ranks, struct unique_
         return 2; /* system error */
     (*out)->ranks = ranks;
     (*out)->rank = rank;
-    (*out)->device = fk_device_or_default();
+    (*out)->device = fk_bind();
     return 0;
 }
 

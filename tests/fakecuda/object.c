@@ -16,7 +16,7 @@ int fk_new(void *out, enum fk_kind kind)
         return FK_OUT_OF_MEMORY;
     object->magic = OBJECT_MAGIC;
     object->kind = kind;
-    object->device = fk_device_or_default();
+    object->device = fk_bind();
     object->id = __atomic_add_fetch(&next_id, 1, __ATOMIC_RELAXED);
     memcpy(out, &object, sizeof(object));
     return FK_OK;
@@ -46,10 +46,11 @@ int fk_drop(void *handle, enum fk_kind kind, const char *call)
 /* Work goes to a stream of the current device, or to a default stream. */
 int fk_stream_check(void *stream, const char *call)
 {
+    int device = fk_bind();
     if ((uintptr_t)stream < 4096)
         return FK_OK;
     struct fk_object *object = fk_object(stream, FK_STREAM);
-    if (!object || object->device != fk_device_or_default())
+    if (!object || object->device != device)
         return fk_fail(call, FK_INVALID_HANDLE);
     return FK_OK;
 }

@@ -48,7 +48,7 @@ FK_API int cudaGetDeviceCount(int *count)
 
 FK_API int cudaGetDevice(int *device)
 {
-    *device = fk_device_or_default();
+    *device = fk_device() < 0 ? 0 : fk_device();
     return rt_done(fk_device_count() ? FK_OK : FK_NO_DEVICE);
 }
 
@@ -63,6 +63,7 @@ FK_API int cudaSetDevice(int device)
 
 FK_API int cudaDeviceSynchronize(void)
 {
+    fk_bind();
     return FK_OK;
 }
 

@@ -76,7 +76,7 @@ static int launch_built_in(const void *function, void *stream, const char *call)
 {
     if (fk_stream_check(stream, call) != FK_OK)
         return rt_done(FK_INVALID_HANDLE);
-    fk_log("launch device=%d builtin=%p", fk_device_or_default(), function);
+    fk_log("launch device=%d builtin=%p", fk_bind(), function);
     return FK_OK;
 }
 

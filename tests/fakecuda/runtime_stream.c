@@ -1,4 +1,5 @@
-/* libcudart.so.N: streams, events, graphs. */
+/* libcudart.so.N: streams, events, graphs. As in the real runtime, a thread that comes without a
+ * context gets the one of device 0 by the first call that needs one. */
 #include "runtime.h"
 
 #include <string.h>
@@ -37,19 +38,21 @@ FK_API int cudaStreamGetPriority(void *stream, int *priority)
 FK_API int cudaStreamGetDevice(void *stream, int *device)
 {
     struct fk_object *object = fk_object(stream, FK_STREAM);
-    *device = object ? object->device : fk_device_or_default();
+    *device = object ? object->device : fk_bind();
     return FK_OK;
 }
 
 FK_API int cudaStreamQuery(void *stream)
 {
     (void)stream;
+    fk_bind();
     return FK_OK;
 }
 
 FK_API int cudaStreamSynchronize(void *stream)
 {
     (void)stream;
+    fk_bind();
     return FK_OK;
 }
 
@@ -90,6 +93,7 @@ FK_API int cudaStreamEndCapture(void *stream, void **graph)
 
 FK_API int cudaStreamIsCapturing(void *stream, int *status)
 {
+    fk_bind();
     *status = fk_capturing(stream);
     return FK_OK;
 }
@@ -168,12 +172,14 @@ FK_API int cudaEventRecordWithFlags(void *event, void *stream, unsigned flags)
 FK_API int cudaEventQuery(void *event)
 {
     (void)event;
+    fk_bind();
     return FK_OK;
 }
 
 FK_API int cudaEventSynchronize(void *event)
 {
     (void)event;
+    fk_bind();
     return FK_OK;
 }
 

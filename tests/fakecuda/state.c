@@ -116,8 +116,10 @@ int fk_device(void)
     return current ? current->device : -1;
 }
 
-int fk_device_or_default(void)
+int fk_bind(void)
 {
+    if (!current)
+        current = fk_primary(0);
     return current ? current->device : 0;
 }
 

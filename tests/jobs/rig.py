@@ -105,7 +105,10 @@ class Place:
 
     def __exit__(self, *_):
         if self.setup.tool and self.setup.library:
-            self.tool("clear")
+            try:
+                self.tool("clear")
+            except (OSError, subprocess.TimeoutExpired):
+                pass  # the segment is unlinked below
         for left in Path("/dev/shm").glob(f"*{self.segment}*"):
             left.unlink(missing_ok=True)
         if not self.setup.keep:

@@ -7,9 +7,6 @@
  *     rewrite FILE TO KEYHEX|- OUT  the same, and the rewritten bytes in OUT
  *     time FILE TO KEYHEX|-         nanoseconds: scan, rewrite, memcpy + memfd write, SHA-256
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ordinal/ordinal.h"
 #include "ordinal/sha256.h"
 

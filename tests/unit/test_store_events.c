@@ -33,7 +33,7 @@ Test(store_events, one)
     cr_assert_eq(events[0].value, 77);
     cr_assert_eq(events[0].rank, 5);
     cr_assert_eq(events[0].job, 0);
-    cr_assert_eq(events[0].pid, getpid());
+    cr_assert_eq(events[0].pid, (uint32_t)getpid());
     cr_assert_arr_eq(events[0].key, key.bytes, 32);
     cr_assert_neq(events[0].time_ns, 0);
     cr_assert_eq(events[1].rank, -1);

@@ -9,6 +9,7 @@ all_reduce inside the graph).
 
 import argparse
 import os
+import time
 
 import torch
 import torch.distributed as dist
@@ -120,7 +121,8 @@ def main():
     if options.pool:
         from torch._inductor.async_compile import AsyncCompile
 
-        assert AsyncCompile.wait_process_pool_ready()
+        while not AsyncCompile().use_process_pool():
+            time.sleep(0.1)
     for index in options.device:
         RUN[options.mode](torch.device("cuda", index), options)
     blob = b""

@@ -74,7 +74,7 @@ class Builder:
         with open(script, "w") as f:
             f.write("{ local: PyImport_Inittab; };\n")
         libraries = (python.config["LIBS"] + " " + python.config["SYSLIBS"]).split()
-        return self.compile("hidden-python", "-no-pie", HERE + "/hidden.c", "-rdynamic", archive,
+        return self.compile("hidden-python" + python.version, "-no-pie", HERE + "/hidden.c", "-rdynamic", archive,
                             "-Wl,--version-script=" + script, *libraries, "-lz", "-lexpat", "-lm")
 
     def static_hash(self, python, name, *options):

@@ -13,7 +13,7 @@ PLACES = ["~/.pyenv/versions/*/bin/python3", "~/.pyenv/versions/2*/bin/python2",
 NAME = re.compile(r"python[23]?(\.\d+t?)?$")
 ASK = """
 import json, platform, sys
-config = {}
+config = {"BUILT_IN": [n for n in sys.builtin_module_names if n in ("_sha256", "_sha2", "_blake2")]}
 try:
     import sysconfig
     for name in ("LIBPL", "LIBRARY", "LDLIBRARY", "LIBDIR", "LIBS", "SYSLIBS", "INCLUDEPY"):
@@ -38,6 +38,11 @@ class Python:
     def watched(self):
         """Whether the hook takes this Python's SHA-256; where not, it must leave it alone."""
         return self.implementation == "CPython" and self.number >= (3, 8)
+
+    @property
+    def built_in(self):
+        """Whether its own hash modules are inside the executable or libpython."""
+        return bool(self.config["BUILT_IN"])
 
     def library(self):
         """Its shared libpython, or None."""

@@ -34,7 +34,7 @@ def one(directory):
     for file in sorted(os.listdir(directory + "/keys1")):
         with open(directory + "/keys1/" + file, "rb") as f:
             data = f.read()
-        kind = "a" if file.endswith("aot") else "f"
+        kind = "a" if "-aot" in file else "f"
         updated = hashlib.sha256()
         updated.update(data)
         for how, digest in (("constructor", hashlib.sha256(data).digest()), ("update", updated.digest())):
