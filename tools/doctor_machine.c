@@ -4,6 +4,7 @@
  */
 #include "doctor.h"
 #include "format.h"
+#include "store/layout.h"
 #include "tool.h"
 #include "view.h"
 
@@ -17,26 +18,8 @@
 
 static const char SHM[] = "/dev/shm";
 
-static void check_shm(struct doctor *doctor)
-{
-    struct statvfs space;
-    char text[FORMAT_MAX];
-
-    if (statvfs(SHM, &space) != 0) {
-        doctor_say(doctor, FINDING_WRONG, "shared memory: %s: %s", SHM, strerror(errno));
-        return;
-    }
-    uint64_t available = (uint64_t)space.f_bavail * space.f_frsize;
-    format_bytes(text, available);
-    if (access(SHM, W_OK | X_OK) != 0)
-        doctor_say(doctor, FINDING_WRONG, "shared memory: %s: %s", SHM, strerror(errno));
-    else if (available < sizeof(struct rs_segment) + (16u << 20))
-        doctor_say(doctor, FINDING_WRONG, "shared memory: %s has only %s free", SHM, text);
-    else
-        doctor_say(doctor, FINDING_OK, "shared memory: %s has %s free", SHM, text);
-}
-
-static void check_segment(struct doctor *doctor, const char *segment)
+/* Whether the segment exists and is good. */
+static bool check_segment(struct doctor *doctor, const char *segment)
 {
     struct view view;
     enum rs_store_status status = view_read(segment, &view);
@@ -50,6 +33,24 @@ static void check_segment(struct doctor *doctor, const char *segment)
     else
         doctor_say(doctor, FINDING_WRONG, "segment: %s: %s", segment, rs_store_status_text(status));
     view_free(&view);
+    return status == RS_STORE_OK;
+}
+
+static void check_shm(struct doctor *doctor, bool have_segment)
+{
+    struct statvfs space;
+    char text[FORMAT_MAX];
+
+    if (statvfs(SHM, &space) != 0 || access(SHM, W_OK | X_OK) != 0) {
+        doctor_say(doctor, FINDING_WRONG, "shared memory: %s: %s", SHM, strerror(errno));
+        return;
+    }
+    uint64_t available = (uint64_t)space.f_bavail * space.f_frsize;
+    format_bytes(text, available);
+    if (!have_segment && available < RS_SEGMENT_SIZE)
+        doctor_say(doctor, FINDING_WRONG, "shared memory: %s has only %s free", SHM, text);
+    else
+        doctor_say(doctor, FINDING_OK, "shared memory: %s has %s free", SHM, text);
 }
 
 /* A view is a descriptor that a rank reads in place of the file: writable here, read-only for it.
@@ -105,8 +106,7 @@ static void check_proc(struct doctor *doctor)
 
 void doctor_machine(struct doctor *doctor, const char *segment)
 {
-    check_shm(doctor);
-    check_segment(doctor, segment);
+    check_shm(doctor, check_segment(doctor, segment));
     check_views(doctor);
     check_proc(doctor);
 }
