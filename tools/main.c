@@ -7,6 +7,7 @@
 #include <rankshare/version.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct verb {
@@ -57,8 +58,12 @@ static const struct verb *find_verb(const char *name)
 /* ARGV[0] becomes "rankshare VERB", which argp and getopt put before their messages. */
 static int call_verb(const struct verb *verb, int argc, char **argv)
 {
-    argv[0] = tool_format("rankshare %s", verb->name);
-    return verb->run(argc, argv);
+    char *name = tool_format("rankshare %s", verb->name);
+
+    argv[0] = name;
+    int status = verb->run(argc, argv);
+    free(name);
+    return status;
 }
 
 static int verb_help(int argc, char **argv)

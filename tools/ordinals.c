@@ -20,7 +20,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     (void)arg;
     switch (key) {
-    case 'j':
+    case 'J':
         arguments->json = true;
         return 0;
     case ARGP_KEY_ARG:
@@ -87,16 +87,10 @@ static void to_table(struct table *table, const struct artifact *artifact, enum 
     table_add(table, artifact->path);
 }
 
-static void print_table(const struct table *rows)
-{
-    if (rows->count > rows->columns)
-        table_print(rows, stdout);
-}
-
 int verb_ordinals(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"json", 'j', NULL, 0, "print JSON (schema 1)", 0},
+        {"json", 'J', NULL, 0, "print JSON (schema 1)", 0},
         {0},
     };
     static const struct argp argp = {
@@ -104,8 +98,7 @@ int verb_ordinals(int argc, char **argv)
         .parser = parse,
         .args_doc = "FILE...",
         .doc = "Says for each file what it is, which CUDA device ordinals it holds, in how many "
-               "places, "
-               "and whether ranks can share it.\v"
+               "places, and whether ranks can share it.\v"
                "FILE may be - for standard input. Exit status: 0, 1 wrong usage, 2 a file is "
                "unreadable, else 3 when one is refused.",
     };
@@ -113,11 +106,11 @@ int verb_ordinals(int argc, char **argv)
     struct arguments arguments = {0};
     bool unreadable = false, refused = false;
     struct table table;
-    json_t *files = json_array();
     int status;
 
     if (!tool_parse(&argp, argc, argv, 0, &arguments, &status))
         return status;
+    json_t *files = json_array();
     table_init(&table, 6, "llrlll");
     for (size_t i = 0; i < 6; i++)
         table_add(&table, heads[i]);
@@ -130,15 +123,18 @@ int verb_ordinals(int argc, char **argv)
         }
         enum rs_reason reason = artifact_reason(&artifact);
         refused = refused || reason != RS_OK;
-        to_table(&table, &artifact, reason);
-        json_array_append_new(files, to_json(&artifact, reason));
+        if (arguments.json)
+            json_array_append_new(files, to_json(&artifact, reason));
+        else
+            to_table(&table, &artifact, reason);
         artifact_free(&artifact);
     }
     if (arguments.json)
-        json_print(json_pack("{s:i, s:o}", "schema", 1, "files", files));
-    else
-        print_table(&table);
+        json_print(json_pack("{s:i, s:O}", "schema", 1, "files", files));
+    else if (table.count > table.columns)
+        table_print(&table, stdout);
     table_free(&table);
+    json_decref(files);
     if (!tool_flush() || unreadable)
         return TOOL_UNREADABLE;
     return refused ? TOOL_REFUSED : TOOL_OK;

@@ -122,7 +122,7 @@ def ordinals_cases(context):
             check_shape(document)
             (row,) = document["files"]
             assert row["kind"] == kind and row["verdict"] == "none" and row["sites"] == 0, row
-            piped = context.json(0, "ordinals", "-j", "-", stdin=content)["files"][0]
+            piped = context.json(0, "ordinals", "-J", "-", stdin=content)["files"][0]
             assert piped["path"] == "-" and piped["kind"] == kind
         return case
 
@@ -214,7 +214,7 @@ def rewrite_cases(context):
         path = context.path("in-place", read(context.entry("rng", 1)))
         os.chmod(path, 0o600)
         context.expect(0, "rewrite", "--to", "0", path, path)
-        assert context.json(0, "ordinals", "-j", path)["files"][0]["ordinals"] == [0]
+        assert context.json(0, "ordinals", "-J", path)["files"][0]["ordinals"] == [0]
 
     yield "rewrite: onto itself", in_place
 
