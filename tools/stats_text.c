@@ -51,9 +51,8 @@ void stats_summary(const struct view_job *job, FILE *out)
     fputs("rankshare: ", out);
     if (!job || lookups(job->total) == 0) {
         fputs("no lookups seen: no process hashed a torch.compile or Triton key (nothing was "
-              "compiled, "
-              "caches are switched off, or the library could not look into this Python: `rankshare "
-              "doctor --python PYTHON' says)\n",
+              "compiled, caches are switched off, or the library could not look into this Python: "
+              "`rankshare doctor --python PYTHON' says)\n",
               out);
         return;
     }

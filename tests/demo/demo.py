@@ -46,6 +46,8 @@ class Job:
                          for rank in self.ranks if "error" in rank]
         if len(self.ranks) != len(ordinals):
             self.problems.append("%d of %d ranks reported" % (len(self.ranks), len(ordinals)))
+        if self.sum("left"):
+            self.problems.append("%d bundles met another rank's" % self.sum("left"))
         self.files, self.bytes = self.measure()
 
     def measure(self):
