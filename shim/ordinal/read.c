@@ -90,7 +90,7 @@ enum rs_reason rs_read_pickle(struct rs_engine *engine, uint32_t begin, uint32_t
         /* Fetched anew: a nested pickle may move the graphs. */
         const struct rs_node *node = rs_node(&engine->graphs.items[self], i);
         if (node->kind == RS_NODE_STR || node->kind == RS_NODE_FOREIGN) {
-            reason = scan_text(engine, node);
+            reason = node->b < RS_TEXT_MIN ? RS_OK : scan_text(engine, node);
         } else if (node->kind == RS_NODE_BYTES) {
             reason = read_bytes(engine, self, i, depth);
         }
