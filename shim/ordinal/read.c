@@ -90,7 +90,8 @@ enum rs_reason rs_read_pickle(struct rs_engine *engine, uint32_t begin, uint32_t
         /* Fetched anew: a nested pickle may move the graphs. */
         const struct rs_node *node = rs_node(&engine->graphs.items[self], i);
         if (node->kind == RS_NODE_STR || node->kind == RS_NODE_FOREIGN) {
-            reason = node->b < RS_TEXT_MIN ? RS_OK : scan_text(engine, node);
+            bool text = node->b >= RS_TEXT_MIN && node->word == RS_WORD_none;
+            reason = text ? scan_text(engine, node) : RS_OK;
         } else if (node->kind == RS_NODE_BYTES) {
             reason = read_bytes(engine, self, i, depth);
         }

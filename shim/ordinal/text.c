@@ -260,19 +260,32 @@ static void drop_bare_streams(const struct scan *scan, rs_text_sites *sites, uin
     sites->count = kept;
 }
 
-/* The first digit at or behind AT; END where there is none. Eight bytes at a time: text is long and
- * digits are rare. */
-static uint32_t next_digit(const uint8_t *data, uint32_t at, uint32_t end)
+/* Where the lowest byte of EIGHT that is a digit stands; 8 without one. Exact for the lowest. */
+static uint32_t digit_in(uint64_t eight)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
-    for (; end - at >= 8; at += 8) {
-        uint64_t eight;
+    eight ^= ones * '0'; /* digits become 0 to 9 */
+    uint64_t below = (eight - ones * 10) & ~eight & (ones * 0x80);
+    return below ? (uint32_t)__builtin_ctzll(below) / 8 : 8;
+}
+
+/* The first digit at or behind AT; END where there is none. Eight bytes at a time: text is long and
+ * digits are rare. */
+static uint32_t next_digit(const uint8_t *data, uint32_t begin, uint32_t at, uint32_t end)
+{
+    uint64_t eight;
+    for (; end - at >= sizeof(eight); at += sizeof(eight)) {
         memcpy(&eight, data + at, sizeof(eight));
-        eight ^= ones * '0'; /* digits become 0 to 9 */
-        uint64_t below = (eight - ones * 10) & ~eight & (ones * 0x80);
-        if (below) { /* exact for the lowest byte that is below 10 */
-            return at + (uint32_t)__builtin_ctzll(below) / 8;
+        uint32_t digit = digit_in(eight);
+        if (digit < 8) {
+            return at + digit;
         }
+    }
+    if (at < end && end - begin >= sizeof(eight)) { /* the last eight, without those seen before */
+        memcpy(&eight, data + end - sizeof(eight), sizeof(eight));
+        uint32_t left = end - at;
+        uint32_t digit = digit_in(eight >> (8 * (8 - left)));
+        return digit < left ? at + digit : end;
     }
     while (at < end && !(classes[data[at]] & DIGIT)) {
         at++;
@@ -285,7 +298,7 @@ enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_
 {
     struct scan scan = {.data = data, .begin = begin, .end = end};
     uint32_t first = sites->count;
-    for (uint32_t at = begin; (at = next_digit(data, at, end)) < end;) {
+    for (uint32_t at = begin; (at = next_digit(data, begin, at, end)) < end;) {
         uint32_t behind = at + 1;
         while (behind < end && (classes[data[behind]] & DIGIT)) {
             behind++;
