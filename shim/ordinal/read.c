@@ -56,8 +56,18 @@ static enum rs_reason read_bytes(struct rs_engine *engine, uint32_t graph_index,
     return may_hold_site(bytes) ? rs_refuse(engine->report, RS_REFUSED_nested_pickle, at) : RS_OK;
 }
 
+/* Protocol 2 has no bytes: they are written as text, each byte a character, to be encoded again. */
+static bool like_pickle_as_text(struct rs_bytes text)
+{
+    return text.data[0] == 0xc2 && text.data[1] == 0x80 && text.data[2] >= 2 && text.data[2] <= 5;
+}
+
 static enum rs_reason scan_text(struct rs_engine *engine, const struct rs_node *node)
 {
+    struct rs_bytes text = {engine->data + node->a, node->b};
+    if (like_pickle_as_text(text) && may_hold_site(text)) {
+        return rs_refuse(engine->report, RS_REFUSED_nested_pickle, node->at);
+    }
     uint32_t first = engine->texts.count;
     uint32_t where = node->at;
     enum rs_reason reason = rs_text_scan(engine->arena, engine->data, node->a, node->a + node->b,
