@@ -6,7 +6,7 @@
 
 static const uint32_t NO_INTEGER = UINT32_MAX; /* a value outside of anything an ordinal can be */
 
-static enum rs_reason push(struct rs_machine *m, uint32_t node)
+static inline enum rs_reason push(struct rs_machine *m, uint32_t node)
 {
     if (!RS_VEC_ROOM(m->arena, &m->stack)) {
         return RS_REFUSED_limit;
@@ -15,14 +15,17 @@ static enum rs_reason push(struct rs_machine *m, uint32_t node)
     return RS_OK;
 }
 
-static enum rs_reason push_new(struct rs_machine *m, struct rs_node node)
+/* A new node of the opcode at work, on top of the stack; NULL without memory. Its other fields are
+ * zero, since arenas give zeroed memory and nodes are never taken back. */
+static inline struct rs_node *push_new(struct rs_machine *m, enum rs_node_kind kind)
 {
-    if (!RS_VEC_ROOM(m->arena, &m->graph->nodes)) {
-        return RS_REFUSED_limit;
+    if (!RS_VEC_ROOM(m->arena, &m->graph->nodes) || push(m, m->graph->nodes.count) != RS_OK) {
+        return NULL;
     }
-    node.at = m->op_at;
-    m->graph->nodes.items[m->graph->nodes.count++] = node;
-    return push(m, m->graph->nodes.count - 1);
+    struct rs_node *node = &m->graph->nodes.items[m->graph->nodes.count++];
+    node->kind = (uint8_t)kind;
+    node->at = m->op_at;
+    return node;
 }
 
 /* Items above the topmost mark: what an opcode may pop. */
@@ -71,6 +74,7 @@ static enum rs_reason adopt(struct rs_machine *m, uint32_t owner, uint32_t heigh
             node->first = edge;
         }
         node->last = edge;
+        node->a += node->kind != RS_NODE_CALL;
         if (pairs && (i - height) % 2 == 0) {
             rs_node(graph, child)->flags |= RS_FLAG_KEY;
         }
@@ -90,8 +94,13 @@ static enum rs_reason gather(struct rs_machine *m, enum rs_node_kind kind, uint3
         return RS_REFUSED_limit;
     }
     uint32_t node = m->graph->nodes.count++;
-    m->graph->nodes.items[node] =
-        (struct rs_node){.kind = (uint8_t)kind, .flags = pairs ? RS_FLAG_PAIRS : 0, .at = m->op_at};
+    struct rs_node *made = rs_node(m->graph, node);
+    made->kind = (uint8_t)kind;
+    made->flags = pairs ? RS_FLAG_PAIRS : 0;
+    made->at = m->op_at;
+    if (height == m->stack.count) {
+        return push(m, node);
+    }
     enum rs_reason reason = adopt(m, node, height, pairs);
     return reason == RS_OK ? push(m, node) : reason;
 }
@@ -164,11 +173,15 @@ static uint32_t decimal(const struct rs_machine *m, const struct rs_argument *ar
     return value;
 }
 
-static enum rs_reason push_int(struct rs_machine *m, uint64_t value, bool byte)
+static inline enum rs_reason push_int(struct rs_machine *m, uint64_t value, bool byte)
 {
-    return push_new(m, (struct rs_node){.kind = RS_NODE_INT,
-                                        .flags = byte ? RS_FLAG_BYTE : 0,
-                                        .a = value < NO_INTEGER ? (uint32_t)value : NO_INTEGER});
+    struct rs_node *node = push_new(m, RS_NODE_INT);
+    if (!node) {
+        return RS_REFUSED_limit;
+    }
+    node->flags = byte ? RS_FLAG_BYTE : 0;
+    node->a = value < NO_INTEGER ? (uint32_t)value : NO_INTEGER;
+    return RS_OK;
 }
 
 static enum rs_reason push_long(struct rs_machine *m, const struct rs_argument *argument)
@@ -181,14 +194,42 @@ static enum rs_reason push_long(struct rs_machine *m, const struct rs_argument *
     return push_int(m, argument->size <= 4 ? value : NO_INTEGER, false);
 }
 
-static enum rs_reason push_blob(struct rs_machine *m, enum rs_node_kind kind, uint32_t content,
-                                uint32_t size)
+static inline enum rs_reason push_blob(struct rs_machine *m, enum rs_node_kind kind,
+                                       uint32_t content, uint32_t size)
 {
-    struct rs_node node = {.kind = (uint8_t)kind, .a = content, .b = size};
-    if (kind == RS_NODE_STR) {
-        node.word = (uint8_t)rs_word_of(m->graph->data + content, size);
+    struct rs_node *node = push_new(m, kind);
+    if (!node) {
+        return RS_REFUSED_limit;
     }
-    return push_new(m, node);
+    node->a = content;
+    node->b = size;
+    if (kind == RS_NODE_STR) {
+        node->word = (uint8_t)rs_word_of(m->graph->data + content, size);
+    }
+    return RS_OK;
+}
+
+static enum rs_reason push_named(struct rs_machine *m, uint32_t module, uint32_t name)
+{
+    struct rs_node *node = push_new(m, RS_NODE_GLOBAL);
+    if (!node) {
+        return RS_REFUSED_limit;
+    }
+    rs_make_global(m->graph, node, module, name);
+    return RS_OK;
+}
+
+static enum rs_reason push_call(struct rs_machine *m, uint32_t callee, uint32_t arguments,
+                                uint32_t extra)
+{
+    struct rs_node *node = push_new(m, RS_NODE_CALL);
+    if (!node) {
+        return RS_REFUSED_limit;
+    }
+    node->a = callee;
+    node->b = arguments;
+    node->extra = extra;
+    return RS_OK;
 }
 
 /* GLOBAL and INST name module and class on two lines. */
@@ -204,7 +245,7 @@ static enum rs_reason push_global(struct rs_machine *m, const struct rs_argument
     }
     uint32_t b = pop(m);
     uint32_t a = pop(m);
-    return push_new(m, (struct rs_node){.kind = RS_NODE_GLOBAL, .a = a, .b = b});
+    return push_named(m, a, b);
 }
 
 static enum rs_reason stack_global(struct rs_machine *m)
@@ -218,7 +259,7 @@ static enum rs_reason stack_global(struct rs_machine *m)
         rs_node(m->graph, module)->kind != RS_NODE_STR) {
         return RS_REFUSED_malformed;
     }
-    return push_new(m, (struct rs_node){.kind = RS_NODE_GLOBAL, .a = module, .b = name});
+    return push_named(m, module, name);
 }
 
 static enum rs_reason call(struct rs_machine *m, bool keywords)
@@ -232,8 +273,7 @@ static enum rs_reason call(struct rs_machine *m, bool keywords)
     if (rs_node(m->graph, arguments)->kind != RS_NODE_TUPLE) {
         return RS_REFUSED_malformed;
     }
-    return push_new(
-        m, (struct rs_node){.kind = RS_NODE_CALL, .a = callee, .b = arguments, .extra = extra});
+    return push_call(m, callee, arguments, extra);
 }
 
 /* OBJ takes the class from the bottom of the mark, INST from the global pushed last. */
@@ -257,7 +297,7 @@ static enum rs_reason call_from_mark(struct rs_machine *m, bool class_on_stack)
     if (reason != RS_OK) {
         return reason;
     }
-    return push_new(m, (struct rs_node){.kind = RS_NODE_CALL, .a = callee, .b = pop(m)});
+    return push_call(m, callee, pop(m), RS_NODE_AT_NONE);
 }
 
 static enum rs_reason build(struct rs_machine *m)
@@ -301,23 +341,15 @@ static enum rs_reason act_on_mark(struct rs_machine *m, enum rs_action action, u
     }
 }
 
-/* Opcodes that put something on the stack. */
+/* Opcodes that put something on the stack, those that are not frequent. */
 static enum rs_reason act_push(struct rs_machine *m, enum rs_action action, unsigned value,
                                const struct rs_argument *argument)
 {
     switch (action) {
-    case RS_ACT_CONSTANT:
-        return push(m, value);
-    case RS_ACT_INTEGER:
-        return push_int(m, argument->number, value != 0);
     case RS_ACT_INTEGER_LINE:
         return push_int(m, decimal(m, argument), false);
     case RS_ACT_LONG:
         return push_long(m, argument);
-    case RS_ACT_BLOB:
-        return push_blob(m, (enum rs_node_kind)value, argument->content, argument->size);
-    case RS_ACT_GET:
-        return get(m, argument->number);
     case RS_ACT_GET_LINE:
         return get(m, decimal(m, argument));
     case RS_ACT_EMPTY:
@@ -361,6 +393,14 @@ enum rs_reason rs_machine_act(struct rs_machine *m, enum rs_action action, unsig
                               const struct rs_argument *argument)
 {
     switch (action) {
+    case RS_ACT_BLOB:
+        return push_blob(m, (enum rs_node_kind)value, argument->content, argument->size);
+    case RS_ACT_CONSTANT:
+        return push(m, value);
+    case RS_ACT_INTEGER:
+        return push_int(m, argument->number, value != 0);
+    case RS_ACT_GET:
+        return get(m, argument->number);
     case RS_ACT_NOTHING:
         return available(m) ? RS_OK : RS_REFUSED_malformed;
     case RS_ACT_MARK:

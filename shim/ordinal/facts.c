@@ -38,40 +38,9 @@ static void system_facts(struct rs_report *report, const struct rs_graph *graph,
     }
 }
 
-static bool has_collectives(const struct rs_graph *graph, uint32_t index)
-{
-    return rs_node(graph, index)->kind == RS_NODE_STR &&
-           rs_text_has_collectives(rs_node_text(graph, index));
-}
-
-/* The graph's code is the value of `_code`, its imports an argument of reduce_graph_module. The
- * configuration beside them names collectives too and says nothing about the graph. */
-static bool code_has_collectives(const struct rs_graph *graph)
-{
-    const struct rs_edge *edges = graph->edges.items;
-    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
-        const struct rs_node *node = rs_node(graph, i);
-        uint32_t code;
-        if ((node->flags & RS_FLAG_PAIRS) && rs_dict_get(graph, i, RS_WORD_code, &code) &&
-            has_collectives(graph, code)) {
-            return true;
-        }
-        if (node->kind != RS_NODE_CALL || rs_class_word(graph, i) != RS_WORD_reduce_graph_module) {
-            continue;
-        }
-        for (uint32_t at = rs_node(graph, node->b)->first; at; at = edges[at].next) {
-            if (has_collectives(graph, edges[at].node)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static void details_facts(struct rs_report *report, const struct rs_graph *graph)
 {
     uint32_t value;
-    report->collectives = code_has_collectives(graph);
     if (rs_state_get(graph, graph->root, RS_WORD_torch_version, &value)) {
         struct rs_bytes key = rs_node_text(graph, value);
         if (rs_node(graph, value)->kind == RS_NODE_BYTES && key.size == RS_TORCH_KEY_SIZE) {
@@ -100,13 +69,6 @@ static void entry_facts(struct rs_engine *engine, const struct rs_graph *graph)
     if (rs_state_get(graph, graph->root, RS_WORD_cache_key, &value) &&
         rs_node(graph, value)->kind == RS_NODE_STR && rs_node_text(graph, value).size == RS_NAME) {
         engine->wrapper = rs_node_text(graph, value);
-    }
-    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
-        if (rs_class_word(graph, i) == RS_WORD_StaticallyLaunchedAutotuner &&
-            rs_state_get(graph, i, RS_WORD_cache_key, &value) &&
-            rs_node(graph, value)->kind == RS_NODE_STR) {
-            rs_node(graph, value)->flags |= RS_FLAG_TUNER;
-        }
     }
 }
 

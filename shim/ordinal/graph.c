@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ordinal/graph.h"
 
-#include <strings.h>
+enum { NAME_MAX_LENGTH = 256 };
 
 #define SHAPE(size, first, last)                                                                   \
     ((uint32_t)(size) << 16 | (uint32_t)(first) << 8 | (uint32_t)(last))
@@ -29,45 +29,38 @@ enum rs_word rs_word_of(const uint8_t *text, size_t size)
 
 bool rs_says_device(struct rs_bytes text)
 {
-    return text.size >= 6 && text.size <= 256 && memmem(text.data, text.size, "device", 6) != NULL;
-}
-
-/* The global that object INDEX calls; false for other nodes. */
-static bool class_of(const struct rs_graph *graph, uint32_t index, const struct rs_node **global)
-{
-    const struct rs_node *node = rs_node(graph, index);
-    if (node->kind != RS_NODE_CALL) {
-        return false;
-    }
-    *global = rs_node(graph, node->a);
-    return (*global)->kind == RS_NODE_GLOBAL;
-}
-
-enum rs_word rs_class_word(const struct rs_graph *graph, uint32_t index)
-{
-    const struct rs_node *global;
-    if (!class_of(graph, index, &global)) {
-        return RS_WORD_none;
-    }
-    struct rs_bytes module = rs_node_text(graph, global->a);
-    bool torch = module.size >= 5 && memcmp(module.data, "torch", 5) == 0 &&
-                 (module.size == 5 || module.data[5] == '.');
-    return torch ? rs_node_word(graph, global->b) : RS_WORD_none;
-}
-
-bool rs_class_says_device(const struct rs_graph *graph, uint32_t index)
-{
-    const struct rs_node *global;
-    if (!class_of(graph, index, &global)) {
-        return false;
-    }
-    struct rs_bytes name = rs_node_text(graph, global->b);
-    for (size_t i = 0; i + 6 <= name.size && name.size <= 256; i++) {
-        if (strncasecmp((const char *)name.data + i, "device", 6) == 0) {
+    const uint8_t *at = text.data, *end = text.data + text.size;
+    while (text.size <= NAME_MAX_LENGTH && at < end) {
+        const uint8_t *v = memchr(at, 'v', (size_t)(end - at)); /* the rarest of its letters */
+        if (!v || end - v < 4) {
+            return false;
+        }
+        if (v - text.data >= 2 && memcmp(v - 2, "device", 6) == 0) {
             return true;
         }
+        at = v + 1;
     }
     return false;
+}
+
+void rs_make_global(const struct rs_graph *graph, struct rs_node *global, uint32_t module,
+                    uint32_t name)
+{
+    global->a = module;
+    global->b = name;
+    struct rs_bytes in = rs_node_text(graph, module), last = rs_node_text(graph, name);
+    if (in.size >= 5 && memcmp(in.data, "torch", 5) == 0 && (in.size == 5 || in.data[5] == '.')) {
+        global->word = (uint8_t)rs_node_word(graph, name);
+    }
+    if (last.size > NAME_MAX_LENGTH) {
+        global->flags |= RS_FLAG_DEVICE; /* no class of ours; not worth a search each time */
+        return;
+    }
+    for (size_t i = 1; i + 5 <= last.size; i++) {
+        if (memcmp(last.data + i, "evice", 5) == 0 && (last.data[i - 1] | 0x20) == 'd') {
+            global->flags |= RS_FLAG_DEVICE;
+        }
+    }
 }
 
 bool rs_dict_get(const struct rs_graph *graph, uint32_t dict, enum rs_word key, uint32_t *value)

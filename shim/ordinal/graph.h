@@ -38,6 +38,8 @@ enum {
     RS_FLAG_PAIRS = 8,   /* children are keys and values */
     RS_FLAG_KEY = 16,    /* STR used as a key of a dictionary */
     RS_FLAG_TUNER = 32,  /* STR: the name of a static autotuner */
+    RS_FLAG_DEVICE = 64, /* GLOBAL whose last name contains "device", any case */
+    RS_FLAG_READ = 128,  /* STR: graph code that has been searched for collectives */
 };
 
 enum rs_word {
@@ -50,9 +52,9 @@ enum rs_word {
 struct rs_node {
     uint8_t kind;
     uint8_t flags;
-    uint8_t word;   /* STR: enum rs_word */
+    uint8_t word;   /* STR: enum rs_word; GLOBAL: that of a name in module torch or below */
     uint32_t at;    /* offset of its opcode */
-    uint32_t a;     /* INT value; STR, BYTES content; GLOBAL module; CALL callee */
+    uint32_t a;     /* INT value; STR, BYTES content; GLOBAL module; CALL callee; else children */
     uint32_t b;     /* STR, BYTES size of the content; GLOBAL name; CALL arguments */
     uint32_t extra; /* CALL: keyword arguments */
     uint32_t state; /* CALL: what BUILD gave it */
@@ -118,11 +120,23 @@ static inline struct rs_bytes rs_node_text(const struct rs_graph *graph, uint32_
     return (struct rs_bytes){graph->data + node->a, node->b};
 }
 
-/* The class of an object as a word (of its last name), if it lives in module torch or below. */
-enum rs_word rs_class_word(const struct rs_graph *graph, uint32_t index);
+/* Fills in the GLOBAL of MODULE and NAME, two STR nodes. */
+void rs_make_global(const struct rs_graph *graph, struct rs_node *global, uint32_t module,
+                    uint32_t name);
 
-/* True when the object's class has a last name that contains "device", any case. */
-bool rs_class_says_device(const struct rs_graph *graph, uint32_t index);
+/* What an object calls: a GLOBAL in most cases. */
+static inline const struct rs_node *rs_callee(const struct rs_graph *graph, uint32_t index)
+{
+    const struct rs_node *node = rs_node(graph, index);
+    return rs_node(graph, node->kind == RS_NODE_CALL ? node->a : RS_NODE_AT_NONE);
+}
+
+/* The class of an object as a word (of its last name), if it lives in module torch or below. */
+static inline enum rs_word rs_class_word(const struct rs_graph *graph, uint32_t index)
+{
+    const struct rs_node *callee = rs_callee(graph, index);
+    return callee->kind == RS_NODE_GLOBAL ? (enum rs_word)callee->word : RS_WORD_none;
+}
 
 /* Value of KEY in the state of object INDEX (a dictionary, or a tuple of them). False if absent. */
 bool rs_state_get(const struct rs_graph *graph, uint32_t index, enum rs_word key, uint32_t *value);

@@ -195,7 +195,8 @@ static bool reserve(struct rs_machine *m)
     uint32_t items = RS_VEC_FIRST + (m->limit - m->at) / ITEM_BYTES;
     items = items < RESERVE_MAX ? items : RESERVE_MAX;
     return RS_VEC_RESERVE(m->arena, &m->graph->nodes, items) &&
-           RS_VEC_RESERVE(m->arena, &m->graph->edges, items);
+           RS_VEC_RESERVE(m->arena, &m->graph->edges, items) &&
+           (!m->large || RS_VEC_RESERVE(m->arena, &m->graph->saves, items));
 }
 
 static enum rs_reason begin(struct rs_machine *m)
@@ -207,10 +208,10 @@ static enum rs_reason begin(struct rs_machine *m)
     }
     graph->protocol = graph->data[m->at + 1];
     m->at += 2;
+    m->large = graph->protocol >= 4 && m->limit - graph->begin >= RS_BULK_MIN;
     if (!reserve(m)) {
         return RS_REFUSED_limit;
     }
-    m->large = graph->protocol >= 4 && m->limit - graph->begin >= RS_BULK_MIN;
     for (unsigned i = 0; i < RS_NODES_FIXED; i++) {
         static const uint8_t kinds[RS_NODES_FIXED] = {
             [RS_NODE_AT_NONE] = RS_NODE_NONE,

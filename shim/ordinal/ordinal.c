@@ -61,10 +61,15 @@ static bool is_key(const struct rs_engine *engine, struct rs_bytes name)
  * in the artifact, and that is known only of a key. */
 static enum rs_reason count_texts(struct rs_engine *engine)
 {
+    enum { NAMED_MAX = 1024 };
+    uint32_t named = 0;
     for (uint32_t i = 0; i < engine->texts.count; i++) {
         const struct rs_text_site *site = &engine->texts.items[i];
         struct rs_bytes name = {engine->data + site->name_at,
                                 site->at + site->digits - site->name_at};
+        if (site->name_at && ++named > NAMED_MAX) {
+            return rs_refuse(engine->report, RS_REFUSED_limit, site->name_at);
+        }
         if (site->name_at && !is_key(engine, name)) {
             return rs_refuse(engine->report, RS_REFUSED_text_site, site->name_at);
         }

@@ -56,8 +56,18 @@ static enum rs_reason read_bytes(struct rs_engine *engine, uint32_t graph_index,
     return may_hold_site(bytes) ? rs_refuse(engine->report, RS_REFUSED_nested_pickle, at) : RS_OK;
 }
 
+/* Protocol 2 has no bytes: they are written as text, each byte a character, to be encoded again. */
+static bool like_pickle_as_text(struct rs_bytes text)
+{
+    return text.data[0] == 0xc2 && text.data[1] == 0x80 && text.data[2] >= 2 && text.data[2] <= 5;
+}
+
 static enum rs_reason scan_text(struct rs_engine *engine, const struct rs_node *node)
 {
+    struct rs_bytes text = {engine->data + node->a, node->b};
+    if (like_pickle_as_text(text) && may_hold_site(text)) {
+        return rs_refuse(engine->report, RS_REFUSED_nested_pickle, node->at);
+    }
     uint32_t first = engine->texts.count;
     uint32_t where = node->at;
     enum rs_reason reason = rs_text_scan(engine->arena, engine->data, node->a, node->a + node->b,
@@ -90,7 +100,8 @@ enum rs_reason rs_read_pickle(struct rs_engine *engine, uint32_t begin, uint32_t
         /* Fetched anew: a nested pickle may move the graphs. */
         const struct rs_node *node = rs_node(&engine->graphs.items[self], i);
         if (node->kind == RS_NODE_STR || node->kind == RS_NODE_FOREIGN) {
-            reason = scan_text(engine, node);
+            bool text = node->b >= RS_TEXT_MIN && node->word == RS_WORD_none;
+            reason = text ? scan_text(engine, node) : RS_OK;
         } else if (node->kind == RS_NODE_BYTES) {
             reason = read_bytes(engine, self, i, depth);
         }

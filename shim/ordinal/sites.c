@@ -5,11 +5,16 @@
  */
 #include "ordinal/engine.h"
 
-enum { INSIDE_MAX = 64, INSIDE_DEPTH = 6 };
+enum {
+    INSIDE_MAX = 64,
+    WORK_MAX = 1 << 26, /* children looked at again because their container is used again */
+};
 
 struct finder {
     struct rs_engine *engine;
     struct rs_graph *graph;
+    uint64_t work;
+    RS_VEC(uint32_t) suspects; /* values whose key says "device" */
 };
 
 static enum rs_reason refuse(struct finder *f, uint32_t node)
@@ -42,17 +47,45 @@ static enum rs_reason device_site(struct finder *f, uint32_t index)
     return site(f, index);
 }
 
+/* Pays for a search of one container. */
+static bool spend(struct finder *f, uint32_t index)
+{
+    const struct rs_node *node = rs_node(f->graph, index);
+    bool container = node->kind >= RS_NODE_TUPLE && node->kind <= RS_NODE_SET;
+    f->work += container ? 1 + node->a : 1;
+    return f->work <= WORK_MAX;
+}
+
+static enum rs_reason exhausted(struct finder *f, uint32_t node)
+{
+    return rs_refuse(f->engine->report, RS_REFUSED_limit, rs_node(f->graph, node)->at);
+}
+
 static enum rs_reason site_of_key(struct finder *f, uint32_t dict, enum rs_word key)
 {
     uint32_t value;
+    if (!spend(f, dict)) {
+        return exhausted(f, dict);
+    }
     return rs_dict_get(f->graph, dict, key, &value) ? device_site(f, value) : RS_OK;
+}
+
+/* Value of a field; false where the object has none. */
+static bool field(struct finder *f, uint32_t object, enum rs_word key, uint32_t *value)
+{
+    uint32_t state = rs_node(f->graph, object)->state;
+    uint32_t part;
+    for (unsigned i = 0; i < 2 && rs_child(f->graph, state, i, &part); i++) {
+        spend(f, part);
+    }
+    return spend(f, state) && rs_state_get(f->graph, object, key, value);
 }
 
 static enum rs_reason site_of_field(struct finder *f, uint32_t object, enum rs_word key)
 {
     uint32_t value;
-    if (!rs_state_get(f->graph, object, key, &value)) {
-        return RS_OK;
+    if (!field(f, object, key, &value)) {
+        return f->work > WORK_MAX ? exhausted(f, object) : RS_OK;
     }
     /* An empty box says nothing: the forward of a graph without CUDA graphs has one. */
     return key == RS_WORD_value ? site(f, value) : device_site(f, value);
@@ -93,12 +126,15 @@ static enum rs_reason properties(struct finder *f, uint32_t call)
     return reason == RS_OK && node->state ? site_of_field(f, call, RS_WORD_index) : reason;
 }
 
-/* True when an argument of the call, by position or name, is an integer. */
-static bool takes_integer(const struct finder *f, const struct rs_node *call)
+/* True when an argument of the call, by position or name, is an integer (or can't be looked at). */
+static bool takes_integer(struct finder *f, const struct rs_node *call)
 {
     const struct rs_edge *edges = f->graph->edges.items;
     const uint32_t lists[2] = {call->b, call->extra};
     for (unsigned i = 0; i < 2; i++) {
+        if (!spend(f, lists[i])) {
+            return true;
+        }
         for (uint32_t at = rs_node(f->graph, lists[i])->first; at; at = edges[at].next) {
             if (rs_node(f->graph, edges[at].node)->kind == RS_NODE_INT) {
                 return true;
@@ -106,6 +142,35 @@ static bool takes_integer(const struct finder *f, const struct rs_node *call)
         }
     }
     return false;
+}
+
+/* The graph's code is the value of `_code`, its imports an argument of reduce_graph_module. The
+ * configuration beside them names collectives too and says nothing about the graph. */
+static void graph_code(struct finder *f, uint32_t index)
+{
+    struct rs_node *node = rs_node(f->graph, index);
+    if (node->kind == RS_NODE_STR && !(node->flags & RS_FLAG_READ)) {
+        node->flags |= RS_FLAG_READ;
+        f->engine->report->collectives |= rs_text_has_collectives(rs_node_text(f->graph, index));
+    }
+}
+
+static void graph_imports(struct finder *f, const struct rs_node *call)
+{
+    uint32_t argument;
+    for (unsigned i = 0; i < 4 && rs_child(f->graph, call->b, i, &argument); i++) {
+        graph_code(f, argument);
+    }
+}
+
+/* The name of a static autotuner follows its kernel's source. */
+static enum rs_reason tuner(struct finder *f, uint32_t index)
+{
+    uint32_t key;
+    if (field(f, index, RS_WORD_cache_key, &key) && rs_node(f->graph, key)->kind == RS_NODE_STR) {
+        rs_node(f->graph, key)->flags |= RS_FLAG_TUNER;
+    }
+    return f->work > WORK_MAX ? exhausted(f, index) : RS_OK;
 }
 
 static enum rs_reason object_sites(struct finder *f, uint32_t index)
@@ -123,9 +188,15 @@ static enum rs_reason object_sites(struct finder *f, uint32_t index)
     case RS_WORD_StaticallyLaunchedXpuKernel:
     case RS_WORD_StaticallyLaunchedTritonKernel:
         return site_of_field(f, index, RS_WORD_device);
+    case RS_WORD_StaticallyLaunchedAutotuner:
+        return tuner(f, index);
+    case RS_WORD_reduce_graph_module:
+        graph_imports(f, node);
+        return RS_OK;
     default:
-        return rs_class_says_device(f->graph, index) && takes_integer(f, node) ? refuse(f, index)
-                                                                               : RS_OK;
+        return (rs_callee(f->graph, index)->flags & RS_FLAG_DEVICE) && takes_integer(f, node)
+                   ? refuse(f, index)
+                   : RS_OK;
     }
 }
 
@@ -179,20 +250,21 @@ static enum rs_reason known_key(struct finder *f, uint32_t key, uint32_t value)
     case RS_WORD_compile_meta:
     case RS_WORD_meta:
         return site_of_key(f, value, RS_WORD_device);
+    case RS_WORD_code:
+        graph_code(f, value);
+        return RS_OK;
     default:
         return RS_OK;
     }
 }
 
 /* An integer, or a list of them, under a key that says "device". */
-static enum rs_reason unexplained(struct finder *f, uint32_t key, uint32_t value)
+static bool suspicious(const struct finder *f, uint32_t key, uint32_t value)
 {
-    const struct rs_node *node = rs_node(f->graph, value);
-    bool list =
-        node->kind == RS_NODE_TUPLE || node->kind == RS_NODE_LIST || node->kind == RS_NODE_SET;
-    if ((node->kind != RS_NODE_INT && !list) || (node->flags & RS_FLAG_SITE) ||
-        !rs_says_device(rs_node_text(f->graph, key))) {
-        return RS_OK;
+    uint8_t kind = rs_node(f->graph, value)->kind;
+    if (kind != RS_NODE_INT && kind != RS_NODE_TUPLE && kind != RS_NODE_LIST &&
+        kind != RS_NODE_SET) {
+        return false;
     }
     switch (rs_node_word(f->graph, key)) {
     case RS_WORD_device_count:
@@ -200,14 +272,23 @@ static enum rs_reason unexplained(struct finder *f, uint32_t key, uint32_t value
     case RS_WORD_device_memory:
     case RS_WORD_device_capability:
     case RS_WORD_device_idxs:
-        return RS_OK;
+        return false;
     default:
-        break;
+        return rs_says_device(rs_node_text(f->graph, key));
     }
-    if (!list) {
-        return refuse(f, value);
-    }
+}
+
+/* A suspicious value that no rule has explained. */
+static enum rs_reason unexplained(struct finder *f, uint32_t value)
+{
+    const struct rs_node *node = rs_node(f->graph, value);
     const struct rs_edge *edges = f->graph->edges.items;
+    if (node->kind == RS_NODE_INT) {
+        return node->flags & RS_FLAG_SITE ? RS_OK : refuse(f, value);
+    }
+    if (!spend(f, value)) {
+        return exhausted(f, value);
+    }
     for (uint32_t at = node->first; at; at = edges[at].next) {
         const struct rs_node *item = rs_node(f->graph, edges[at].node);
         if (item->kind == RS_NODE_INT && !(item->flags & RS_FLAG_SITE)) {
@@ -217,18 +298,23 @@ static enum rs_reason unexplained(struct finder *f, uint32_t key, uint32_t value
     return RS_OK;
 }
 
-static enum rs_reason each_pair(struct finder *f, const struct rs_node *node,
-                                enum rs_reason (*judge)(struct finder *, uint32_t, uint32_t))
+static enum rs_reason pairs(struct finder *f, const struct rs_node *node)
 {
     const struct rs_edge *edges = f->graph->edges.items;
     for (uint32_t at = node->first; at; at = edges[edges[at].next].next) {
-        uint32_t key = edges[at].node;
+        uint32_t key = edges[at].node, value = edges[edges[at].next].node;
         if (rs_node(f->graph, key)->kind != RS_NODE_STR) {
             continue;
         }
-        enum rs_reason reason = judge(f, key, edges[edges[at].next].node);
+        enum rs_reason reason = known_key(f, key, value);
         if (reason != RS_OK) {
             return reason;
+        }
+        if (suspicious(f, key, value)) {
+            if (!RS_VEC_ROOM(f->engine->arena, &f->suspects)) {
+                return exhausted(f, value);
+            }
+            f->suspects.items[f->suspects.count++] = value;
         }
     }
     return RS_OK;
@@ -236,27 +322,20 @@ static enum rs_reason each_pair(struct finder *f, const struct rs_node *node,
 
 enum rs_reason rs_find_sites(struct rs_engine *engine, struct rs_graph *graph)
 {
-    struct finder f = {engine, graph};
-    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
+    struct finder f = {.engine = engine, .graph = graph};
+    enum rs_reason reason = RS_OK;
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count && reason == RS_OK; i++) {
         const struct rs_node *node = rs_node(graph, i);
-        enum rs_reason reason = RS_OK;
         if (node->kind == RS_NODE_CALL) {
             reason = object_sites(&f, i);
         }
         if (reason == RS_OK && (node->flags & RS_FLAG_PAIRS)) {
-            reason = each_pair(&f, node, known_key);
-        }
-        if (reason != RS_OK) {
-            return reason;
+            reason = pairs(&f, node);
         }
     }
-    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
-        if (rs_node(graph, i)->flags & RS_FLAG_PAIRS) {
-            enum rs_reason reason = each_pair(&f, rs_node(graph, i), unexplained);
-            if (reason != RS_OK) {
-                return reason;
-            }
-        }
+    /* Only now is every site known: a field may be explained by the object around it. */
+    for (uint32_t i = 0; i < f.suspects.count && reason == RS_OK; i++) {
+        reason = unexplained(&f, f.suspects.items[i]);
     }
-    return RS_OK;
+    return reason;
 }

@@ -11,6 +11,8 @@ struct scan {
     bool bare_streams; /* `streamN = get_raw_stream(` occurs: torch 2.11 or earlier */
 };
 
+enum { WORD_LENGTH_MAX = 512, PATH_LENGTH_MAX = 8192 };
+
 /* 1: part of a Python name; 2: a form may end in it; both may hold. */
 enum { WORD = 1, BEFORE = 2, DIGIT = 4 };
 
@@ -51,9 +53,12 @@ static bool word_begins(const struct scan *scan, uint32_t at)
     return at == scan->begin || !rs_text_is_word(scan->data[at - 1]);
 }
 
+/* Where the word before AT begins. Names are never longer than WORD_LENGTH_MAX; what is belongs to
+ * no known form, however much of it is looked at. */
 static uint32_t word_start(const struct scan *scan, uint32_t at)
 {
-    while (at > scan->begin && rs_text_is_word(scan->data[at - 1])) {
+    uint32_t floor = at - scan->begin > WORD_LENGTH_MAX ? at - WORD_LENGTH_MAX : scan->begin;
+    while (at > floor && rs_text_is_word(scan->data[at - 1])) {
         at--;
     }
     return at;
@@ -129,8 +134,9 @@ static enum verdict triton_path(const struct scan *scan, uint32_t at, uint32_t b
         !strchr("'\"/", scan->data[behind])) {
         return NO;
     }
-    const uint8_t *newline = memrchr(scan->data + scan->begin, '\n', at - scan->begin);
-    const uint8_t *start = newline ? newline + 1 : scan->data + scan->begin;
+    uint32_t back = at - scan->begin < PATH_LENGTH_MAX ? at - scan->begin : PATH_LENGTH_MAX;
+    const uint8_t *newline = memrchr(scan->data + at - back, '\n', back);
+    const uint8_t *start = newline ? newline + 1 : scan->data + at - back;
     size_t room = (size_t)(scan->data + at - start);
     return room > sizeof(line) && memcmp(start, line, sizeof(line) - 1) == 0 ? SITE : NO;
 }
@@ -254,20 +260,50 @@ static void drop_bare_streams(const struct scan *scan, rs_text_sites *sites, uin
     sites->count = kept;
 }
 
+/* Where the lowest byte of EIGHT that is a digit stands; 8 without one. Exact for the lowest. */
+static uint32_t digit_in(uint64_t eight)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    eight ^= ones * '0'; /* digits become 0 to 9 */
+    uint64_t below = (eight - ones * 10) & ~eight & (ones * 0x80);
+    return below ? (uint32_t)__builtin_ctzll(below) / 8 : 8;
+}
+
+/* The first digit at or behind AT; END where there is none. Eight bytes at a time: text is long and
+ * digits are rare. */
+static uint32_t next_digit(const uint8_t *data, uint32_t begin, uint32_t at, uint32_t end)
+{
+    uint64_t eight;
+    for (; end - at >= sizeof(eight); at += sizeof(eight)) {
+        memcpy(&eight, data + at, sizeof(eight));
+        uint32_t digit = digit_in(eight);
+        if (digit < 8) {
+            return at + digit;
+        }
+    }
+    if (at < end && end - begin >= sizeof(eight)) { /* the last eight, without those seen before */
+        memcpy(&eight, data + end - sizeof(eight), sizeof(eight));
+        uint32_t left = end - at;
+        uint32_t digit = digit_in(eight >> (8 * (8 - left)));
+        return digit < left ? at + digit : end;
+    }
+    while (at < end && !(classes[data[at]] & DIGIT)) {
+        at++;
+    }
+    return at;
+}
+
 enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_t begin,
                             uint32_t end, rs_text_sites *sites, uint32_t *where)
 {
     struct scan scan = {.data = data, .begin = begin, .end = end};
     uint32_t first = sites->count;
-    for (uint32_t at = begin + 1; at < end; at++) {
-        if (!(classes[data[at]] & DIGIT)) {
-            continue;
-        }
+    for (uint32_t at = begin; (at = next_digit(data, begin, at, end)) < end;) {
         uint32_t behind = at + 1;
         while (behind < end && (classes[data[behind]] & DIGIT)) {
             behind++;
         }
-        if (classes[data[at - 1]] & BEFORE) {
+        if (at > begin && (classes[data[at - 1]] & BEFORE)) {
             enum rs_reason reason = candidate(&scan, at, behind, arena, sites, where);
             if (reason != RS_OK) {
                 return reason;
@@ -279,27 +315,24 @@ enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_
     return RS_OK;
 }
 
-/* True when WORD begins somewhere in TEXT without a name running into it. */
-static bool has_word(struct rs_bytes text, const char *word, bool whole)
-{
-    size_t size = strlen(word);
-    const uint8_t *from = text.data;
-    const uint8_t *end = text.data + text.size;
-    while (from < end) {
-        const uint8_t *found = memmem(from, (size_t)(end - from), word, size);
-        if (!found) {
-            return false;
-        }
-        if (!whole || found == text.data || !rs_text_is_word(found[-1])) {
-            return true;
-        }
-        from = found + 1;
-    }
-    return false;
-}
-
 bool rs_text_has_collectives(struct rs_bytes text)
 {
-    return has_word(text, "_c10d_functional", false) || has_word(text, "symm_mem", false) ||
-           has_word(text, "c10d.", true) || has_word(text, "empty_strided_p2p(", true);
+    /* `_c10d_functional`, `c10d.`; but every wrapper binds `_distributed_c10d._SymmetricMemory`. */
+    const uint8_t *end = text.data + text.size;
+    for (const uint8_t *at = text.data; at < end; at++) {
+        static const char bound[] = "_distributed_c10d.";
+        at = memmem(at, (size_t)(end - at), "c10d", 4);
+        if (!at) {
+            break;
+        }
+        size_t before = (size_t)(at - text.data), behind = (size_t)(end - at);
+        bool only_bound = before >= 13 && behind >= sizeof(bound) - 14 &&
+                          memcmp(at - 13, bound, sizeof(bound) - 1) == 0;
+        if (!only_bound) {
+            return true;
+        }
+    }
+    /* The binding is an assignment; a call has its parenthesis. */
+    return memmem(text.data, text.size, "symm_mem", 8) != NULL ||
+           memmem(text.data, text.size, "empty_strided_p2p(", 18) != NULL;
 }

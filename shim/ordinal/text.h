@@ -8,6 +8,8 @@
 #include "ordinal/ordinal.h"
 #include "ordinal/vec.h"
 
+enum { RS_TEXT_MIN = 5 /* characters of the shortest form: `xpu:0` */ };
+
 struct rs_text_site {
     uint32_t at; /* first digit */
     uint8_t digits;
@@ -26,8 +28,7 @@ enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_
 /* True for what may stand in a Python name. */
 bool rs_text_is_word(uint8_t c);
 
-/* True when the graph code in TEXT calls collectives. Every wrapper binds empty_strided_p2p from
- * _distributed_c10d at its top; only a call of it counts. */
+/* True when the graph code in TEXT calls collectives. */
 bool rs_text_has_collectives(struct rs_bytes text);
 
 #endif

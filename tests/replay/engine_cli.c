@@ -3,8 +3,9 @@
  * Test-only: lets the replay drive the engine. Reads commands from standard input, one a line, and
  * answers each with one line:
  *
- *     scan FILE                     kind reason sites none ordinal collectives grad named left keys
+ *     scan FILE                     what the engine says, as name=value between tabs
  *     rewrite FILE TO KEYHEX|- OUT  the same, and the rewritten bytes in OUT
+ *     back FILE KEYHEX|- FIRST STEP to each of these ordinals and back: the same bytes?
  *     time FILE TO KEYHEX|-         nanoseconds: scan, rewrite, memcpy + memfd write, SHA-256
  */
 #include "ordinal/ordinal.h"
@@ -59,14 +60,17 @@ static const uint8_t *read_key(const char *hex, uint8_t key[RS_TORCH_KEY_SIZE])
 
 static void print_report(const struct rs_report *report)
 {
-    printf("%s %s %u %u %d %d %d %u %u %u ", rs_kind_name(report->kind),
-           rs_reason_name(report->reason), report->sites, report->none_sites,
-           rs_report_ordinal(report), report->collectives, report->grad_enabled,
-           report->kernels_named, report->kernels_left, report->key_count);
+    printf("kind=%s\treason=%s\tsites=%u\tnone=%u\tordinal=%d\tcollectives=%d\tgrad=%d\t",
+           rs_kind_name(report->kind), rs_reason_name(report->reason), report->sites,
+           report->none_sites, rs_report_ordinal(report), report->collectives,
+           report->grad_enabled);
+    printf("named=%u\tleft=%u\tkeys=%u\twhere=%zu\tprivate=%d\tdevice=%s\ttriton=%s\ttorch_key=",
+           report->kernels_named, report->kernels_left, report->key_count, report->where,
+           report->private_ordinal, report->device_name, report->triton_version);
     for (unsigned i = 0; report->has_torch_key && i < RS_TORCH_KEY_SIZE; i++) {
         printf("%02x", report->torch_key[i]);
     }
-    printf(";%s;%s\n", report->device_name, report->triton_version);
+    printf("\n");
 }
 
 static void scan(const char *path)
@@ -103,6 +107,47 @@ static void rewrite(const char *path, int to, const char *hex, const char *out_p
     }
     print_report(&report);
     rs_arena_free(&arena);
+    free((void *)(uintptr_t)in.data);
+}
+
+/* One ordinal and back; "same" or what went wrong. */
+static const char *there_and_back(struct rs_bytes in, enum rs_kind kind, const uint8_t *key, int to)
+{
+    struct rs_arena arena;
+    struct rs_report report;
+    struct rs_pieces pieces;
+    const char *result = "same";
+    rs_arena_init(&arena, ARENA);
+    if (rs_ordinal_rewrite(&arena, in, kind, key, to, &pieces, &report) != RS_OK) {
+        result = rs_reason_name(report.reason);
+    } else {
+        int from = rs_report_ordinal(&report);
+        struct rs_bytes there = rs_pieces_flatten(&arena, &pieces);
+        if (rs_ordinal_rewrite(&arena, there, kind, key, from, &pieces, &report) != RS_OK) {
+            result = rs_reason_name(report.reason);
+        } else if (rs_report_ordinal(&report) != to) {
+            result = "other_ordinal";
+        } else {
+            struct rs_bytes back = rs_pieces_flatten(&arena, &pieces);
+            bool same = back.size == in.size && memcmp(back.data, in.data, in.size) == 0;
+            result = same ? "same" : "different";
+        }
+    }
+    rs_arena_free(&arena);
+    return result;
+}
+
+static void back(const char *path, const char *hex, int first, int step)
+{
+    struct rs_bytes in = read_file(path);
+    uint8_t key_bytes[RS_TORCH_KEY_SIZE];
+    const uint8_t *key = read_key(hex, key_bytes);
+    const char *result = "same";
+    int to = first;
+    for (; to <= RS_ORDINAL_MAX && step > 0 && strcmp(result, "same") == 0; to += step) {
+        result = there_and_back(in, rs_kind_of(in), key, to);
+    }
+    printf("result=%s\tlast=%d\n", result, to - step);
     free((void *)(uintptr_t)in.data);
 }
 
@@ -203,6 +248,8 @@ int main(void)
             scan(word[1]);
         } else if (count == 5 && strcmp(word[0], "rewrite") == 0) {
             rewrite(word[1], atoi(word[2]), word[3], word[4]);
+        } else if (count == 5 && strcmp(word[0], "back") == 0) {
+            back(word[1], word[2], atoi(word[3]), atoi(word[4]));
         } else if (count == 4 && strcmp(word[0], "time") == 0) {
             measure(word[1], atoi(word[2]), word[3]);
         } else {

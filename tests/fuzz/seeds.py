@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the fuzzers' seeds from the recordings. Usage: seeds.py OUTPUT_DIRECTORY
+
+Entries are far too long to mutate, so the seeds are genuine details, small pickles by CPython's own
+pickler, and short stretches of generated Python.
+"""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "replay"))
+
+import genuine
+import oracle
+from recordings import Recordings
+
+
+def pickles(recordings):
+    yield (recordings.root / "noinput/keys1/2-fx.pickle").read_bytes()
+    yield (recordings.root / "noinput/keys1/1-aot.pickle").read_bytes()
+    for name in ("small", "nested", "short and long"):
+        make, _ = genuine.CASES[name]
+        for seed in range(4):
+            for cls, protocol in ((genuine.Details, 4), (genuine.AotEntry, 5), (genuine.AotEntry, 2)):
+                yield genuine.dump(cls, make(3, seed), protocol, protocol == 4)
+    yield small_entry()
+
+
+def small_entry():
+    """An FX entry with one kernel, whose names are right."""
+    kernel = "\nimport triton\nDeviceProperties(type='cuda', index=3)\n"
+    name = "c" + oracle.name51(kernel.strip().encode())
+    source = (f"# AOT ID: ['0']\n# kernel path: /t/{name[1:3]}/{name}.py\n"
+              f"k = async_compile.triton('k', '''{kernel}''', device_str='cuda')\n"
+              "with torch.cuda._DeviceGuard(3):\n    stream3 = get_raw_stream(3)\n    k.run(stream=stream3)\n")
+    graph = genuine.stub("torch._inductor.output_code", "CompiledFxGraph")
+    state = {"cache_key": "c" + oracle.name51(source.strip().encode()), "source_code": source,
+             "device_idxs": {3}, "filename": f"/t/{name[1:3]}/{name}.py"}
+    return genuine.dump(graph, state, 4, False)
+
+
+def texts(recordings):
+    for case in ("rng", "cudagraph", "stream", "usertriton"):
+        for path in recordings.sources(recordings.root / case, 1):
+            text = path.read_text()
+            yield text.encode()
+            lines = [line for line in text.splitlines() if "1" in line and len(line) < 300]
+            yield "\n".join(lines[:30]).encode()
+    yield b"raw_stream3 = get_raw_stream(3)\nstream7 = 1\nx.run(stream=raw_stream3)\n"
+    yield b"os.environ['TRITON_CACHE_DIR'] = '/c/triton/3'\nx = f(device='cuda:3', y=semaphores_cuda_3)\n"
+    yield b"torch.cuda.default_generators[3]; use_mem_pool(a(1), device=3) cuda:90:32 w_cuda3\n"
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    with Recordings() as recordings:
+        for kind, seeds in (("pickle", pickles(recordings)), ("text", texts(recordings))):
+            directory = out / kind
+            directory.mkdir(parents=True, exist_ok=True)
+            for i, seed in enumerate(seeds):
+                (directory / f"seed{i:03}").write_bytes(seed)
+
+
+if __name__ == "__main__":
+    main()
