@@ -22,6 +22,7 @@ SAY      = $(if $(filter 0,$(V)),@printf '  %-7s %s\n' $(1) $(2),@true)
 VERSION := $(shell sed -n 's/.*define RANKSHARE_VERSION "\(.*\)".*/\1/p' include/rankshare/version.h)
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+# libc declares many of our hooks' pointers nonnull, yet programs do pass NULL and expect EFAULT.
 # SAN and EXTRA are set by the sanitizer targets. _FORTIFY_SOURCE would turn a hook's call of open()
 # into __open_2(), another of our hooks.
 BASE    := -std=gnu11 $(WARN) -Iinclude -Ishim -MMD -MP -D_GNU_SOURCE -fno-strict-aliasing $(SAN) $(EXTRA)
@@ -91,7 +92,7 @@ $(LIBRARY): $(HOOK_OBJ) $(CORE) $(BUILD)/rankshare.map
 
 $(PROGRAM): $(TOOL_OBJ) $(CORE)
 	$(call SAY,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $(TOOL_OBJ) $(CORE) $(SHIM_LIBS) -ljansson
+	$(Q)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $(TOOL_OBJ) $(CORE) $(SHIM_LIBS) $(call STATIC,libjansson.a)
 
 $(UNIT): $(UNIT_OBJ) $(CORE)
 	$(call SAY,LINK,$@)

@@ -51,34 +51,6 @@ static bool parse_SECONDS(const char *text, rs_config_SECONDS *out)
     return true;
 }
 
-static bool parse_BYTES(const char *text, rs_config_BYTES *out)
-{
-    const char *end;
-    uint64_t value;
-    if (!parse_number(text, &value, &end)) {
-        return false;
-    }
-    unsigned shift = 0;
-    switch (*end) {
-    case 'K':
-        shift = 10;
-        break;
-    case 'M':
-        shift = 20;
-        break;
-    case 'G':
-        shift = 30;
-        break;
-    default:
-        break;
-    }
-    if (end[shift != 0] || value > UINT64_MAX >> shift) {
-        return false;
-    }
-    *out = value << shift;
-    return true;
-}
-
 static bool parse_TEXT(const char *text, rs_config_TEXT *out)
 {
     size_t length = strlen(text);

@@ -14,7 +14,6 @@ enum { RS_TEXT_MAX = 1024 };
 
 typedef bool rs_config_FLAG;
 typedef uint64_t rs_config_SECONDS;
-typedef uint64_t rs_config_BYTES;
 typedef char rs_config_TEXT[RS_TEXT_MAX];
 
 struct rs_config {
@@ -27,8 +26,8 @@ struct rs_config {
  * counts as absent: the default stands. Pure; thread safe. */
 void rs_config_read(struct rs_config *config, char *const *envp);
 
-/* The INDEXth option whose value in ENVP is nonsense: its variable's name, *VALUE (points into ENVP) and
- * *FALLBACK. NULL when there are no more. */
+/* The INDEXth option whose value in ENVP is nonsense: its variable's name, *VALUE (points into
+ * ENVP) and *FALLBACK. NULL when there are no more. */
 const char *rs_config_problem(char *const *envp, size_t index, const char **value,
                               const char **fallback);
 

@@ -10,15 +10,16 @@
 #include <string.h>
 #include <time.h>
 
-/* Opened for each line: lines are rare (refusals, timeouts), and a descriptor kept open would be one
- * that the job did not ask for. */
+/* Opened for each line: lines are rare (refusals, timeouts), and a descriptor kept open would be
+ * one that the job did not ask for. */
 static int open_log(void)
 {
     const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
     struct stat st;
     if (rs_sys_fstatat(AT_FDCWD, rs_config.log, &st, 0) == 0 && S_ISDIR(st.st_mode)) {
         char path[PATH_MAX];
-        int length = snprintf(path, sizeof(path), "%s/rankshare.%d.log", rs_config.log, (int)getpid());
+        int length =
+            snprintf(path, sizeof(path), "%s/rankshare.%d.log", rs_config.log, (int)getpid());
         if (length < 0 || (size_t)length >= sizeof(path)) {
             return -1;
         }

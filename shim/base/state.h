@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* RS_EARLY until the constructor has finished: hooks do the raw system call or a plain call of the next
- * definition. */
+/* RS_EARLY until the constructor has finished: hooks do the raw system call or a plain call of the
+ * next definition. */
 enum rs_phase { RS_EARLY, RS_OFF, RS_ON };
 
 extern _Atomic(int) rs_phase;

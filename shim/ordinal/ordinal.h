@@ -33,12 +33,12 @@ struct rs_bytes {
 /* What a walk over an artifact found. */
 struct rs_report {
     enum rs_kind kind;
-    enum rs_reason reason;   /* RS_OK, or why this artifact can't be shared */
-    uint64_t ordinals[2];    /* bit N: ordinal N occurs */
-    uint32_t sites;          /* places that name an ordinal */
-    uint32_t none_sites;     /* places where the device index is None (compile_on_one_rank) */
-    bool collectives;        /* the graph's code holds collectives */
-    bool has_torch_key;      /* details: torch_key is filled in */
+    enum rs_reason reason; /* RS_OK, or why this artifact can't be shared */
+    uint64_t ordinals[2];  /* bit N: ordinal N occurs */
+    uint32_t sites;        /* places that name an ordinal */
+    uint32_t none_sites;   /* places where the device index is None (compile_on_one_rank) */
+    bool collectives;      /* the graph's code holds collectives */
+    bool has_torch_key;    /* details: torch_key is filled in */
     uint8_t torch_key[RS_TORCH_KEY_SIZE];
     /* details: grad_enabled, -1 where the details don't say */
     int grad_enabled;
@@ -65,9 +65,10 @@ int rs_report_ordinal(const struct rs_report *report);
  * past SIZE. */
 enum rs_kind rs_kind_of(struct rs_bytes bytes);
 
-/* Kind of a buffer that Python hashes: fx_details, aot_details, triton_key, or other. Compares a few
- * bytes at fixed offsets and never searches: torch hashes its own sources through the same call, and
- * one false hit there changes every key (docs/formats.md). A few nanoseconds for other buffers. */
+/* Kind of a buffer that Python hashes: fx_details, aot_details, triton_key, or other. Compares a
+ * few bytes at fixed offsets and never searches: torch hashes its own sources through the same
+ * call, and one false hit there changes every key (docs/formats.md). A few nanoseconds for other
+ * buffers. */
 enum rs_kind rs_hashed_kind(const uint8_t *data, size_t size);
 
 /* Walks an artifact of a known kind and fills REPORT (always, also on refusal).

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What happens to a buffer that Python hashes. The digest hook asks here and decides nothing itself.
+ * What happens to a buffer that Python hashes. The digest hook asks here and decides nothing
+ * itself.
  *
  *     kind = rs_hashed_kind(data, size);               (ordinal/ordinal.h)
  *     if (kind != RS_KIND_other) {
@@ -19,7 +20,8 @@
 
 #include <stdbool.h>
 
-/* What the interpreter says about itself, read under the GIL from sys.modules when details are seen. */
+/* What the interpreter says about itself, read under the GIL from sys.modules when details are
+ * seen. */
 struct rs_python_facts {
     char torch_version[32];  /* torch.__version__, "" when torch isn't loaded */
     char triton_version[32]; /* triton.__version__, likewise */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cache keys as torch and Triton write them into directory names: a prefix letter and 51 characters
- * of base32 (255 bits), 52 characters of upper-case base32 (Triton 3.2+), 64 hex digits, or base64url.
- * A key's identity here is its digest with the last bit cleared, which every spelling keeps.
- * Pure; thread and fork safe.
+ * of base32 (255 bits), 52 characters of upper-case base32 (Triton 3.2+), 64 hex digits, or
+ * base64url. A key's identity here is its digest with the last bit cleared, which every spelling
+ * keeps. Pure; thread and fork safe.
  */
 #ifndef RS_ROUTE_KEY_H
 #define RS_ROUTE_KEY_H

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/wrap.h"
+
+#include <stddef.h>
+
+char *__wrap_getenv(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+char *__wrap_secure_getenv(const char *name)
+{
+    (void)name;
+    return NULL;
+}

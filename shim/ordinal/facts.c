@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an artifact says beside its ordinals: torch_key, system information, whether the graph calls
+ * collectives, the wrapper, the FX keys that an AOT entry names.
+ */
+#include "ordinal/engine.h"
+#include "route/key.h"
+
+static void copy_text(char *to, size_t room, struct rs_bytes text)
+{
+    size_t size = text.size < room ? text.size : room - 1;
+    memcpy(to, text.data, size);
+    to[size] = 0;
+}
+
+static bool text_in(const struct rs_graph *graph, uint32_t dict, enum rs_word section,
+                    enum rs_word key, struct rs_bytes *text)
+{
+    uint32_t inner, value;
+    if (!rs_dict_get(graph, dict, section, &inner) || !rs_dict_get(graph, inner, key, &value) ||
+        rs_node(graph, value)->kind != RS_NODE_STR) {
+        return false;
+    }
+    *text = rs_node_text(graph, value);
+    return true;
+}
+
+static void system_facts(struct rs_report *report, const struct rs_graph *graph, uint32_t info)
+{
+    struct rs_bytes text;
+    if (text_in(graph, info, RS_WORD_device, RS_WORD_name, &text)) {
+        copy_text(report->device_name, sizeof(report->device_name), text);
+    }
+    if (text_in(graph, info, RS_WORD_version, RS_WORD_triton, &text)) {
+        size_t version = rs_triton_version(text.data, text.size);
+        text.size = version ? version : text.size;
+        copy_text(report->triton_version, sizeof(report->triton_version), text);
+    }
+}
+
+static bool has_collectives(const struct rs_graph *graph, uint32_t index)
+{
+    return rs_node(graph, index)->kind == RS_NODE_STR &&
+           rs_text_has_collectives(rs_node_text(graph, index));
+}
+
+/* The graph's code is the value of `_code`, its imports an argument of reduce_graph_module. The
+ * configuration beside them names collectives too and says nothing about the graph. */
+static bool code_has_collectives(const struct rs_graph *graph)
+{
+    const struct rs_edge *edges = graph->edges.items;
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
+        const struct rs_node *node = rs_node(graph, i);
+        uint32_t code;
+        if ((node->flags & RS_FLAG_PAIRS) && rs_dict_get(graph, i, RS_WORD_code, &code) &&
+            has_collectives(graph, code)) {
+            return true;
+        }
+        if (node->kind != RS_NODE_CALL || rs_class_word(graph, i) != RS_WORD_reduce_graph_module) {
+            continue;
+        }
+        for (uint32_t at = rs_node(graph, node->b)->first; at; at = edges[at].next) {
+            if (has_collectives(graph, edges[at].node)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void details_facts(struct rs_report *report, const struct rs_graph *graph)
+{
+    uint32_t value;
+    report->collectives = code_has_collectives(graph);
+    if (rs_state_get(graph, graph->root, RS_WORD_torch_version, &value)) {
+        struct rs_bytes key = rs_node_text(graph, value);
+        if (rs_node(graph, value)->kind == RS_NODE_BYTES && key.size == RS_TORCH_KEY_SIZE) {
+            memcpy(report->torch_key, key.data, key.size);
+            report->has_torch_key = true;
+        }
+    }
+    if (report->kind == RS_KIND_aot_details &&
+        rs_state_get(graph, graph->root, RS_WORD_grad_enabled, &value) &&
+        rs_node(graph, value)->kind == RS_NODE_BOOL) {
+        report->grad_enabled = value == RS_NODE_AT_TRUE;
+    }
+    if (rs_state_get(graph, graph->root, RS_WORD_system_info, &value)) {
+        system_facts(report, graph, value);
+    }
+}
+
+static void entry_facts(struct rs_engine *engine, const struct rs_graph *graph)
+{
+    uint32_t value;
+    if (rs_state_get(graph, graph->root, RS_WORD_source_code, &value) &&
+        rs_node(graph, value)->kind == RS_NODE_STR) {
+        engine->source = rs_node_text(graph, value);
+        engine->report->collectives = rs_text_has_collectives(engine->source);
+    }
+    if (rs_state_get(graph, graph->root, RS_WORD_cache_key, &value) &&
+        rs_node(graph, value)->kind == RS_NODE_STR && rs_node_text(graph, value).size == RS_NAME) {
+        engine->wrapper = rs_node_text(graph, value);
+    }
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
+        if (rs_class_word(graph, i) == RS_WORD_StaticallyLaunchedAutotuner &&
+            rs_state_get(graph, i, RS_WORD_cache_key, &value) &&
+            rs_node(graph, value)->kind == RS_NODE_STR) {
+            rs_node(graph, value)->flags |= RS_FLAG_TUNER;
+        }
+    }
+}
+
+/* Every string of an AOT entry that is an FX key and nothing else. */
+static void inner_keys(struct rs_report *report, const struct rs_graph *graph)
+{
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
+        const struct rs_node *node = rs_node(graph, i);
+        struct rs_bytes text = {graph->data + node->a, node->b};
+        struct rs_key key;
+        if (node->kind != RS_NODE_STR || text.size != RS_NAME51 + 1 || text.data[0] != 'f' ||
+            !rs_key_from_name51((const char *)text.data + 1, &key)) {
+            continue;
+        }
+        bool known = false;
+        for (uint32_t k = 0; k < report->key_count && k < RS_KEYS_MAX; k++) {
+            known |= memcmp(report->keys[k], key.bytes, RS_KEY_SIZE) == 0;
+        }
+        if (!known) {
+            if (report->key_count < RS_KEYS_MAX) {
+                memcpy(report->keys[report->key_count], key.bytes, RS_KEY_SIZE);
+            }
+            report->key_count++;
+        }
+    }
+}
+
+enum rs_reason rs_find_facts(struct rs_engine *engine, const struct rs_graph *graph)
+{
+    struct rs_report *report = engine->report;
+    enum rs_word class = rs_class_word(graph, graph->root);
+    bool right = true;
+    switch (report->kind) {
+    case RS_KIND_fx_details:
+    case RS_KIND_aot_details:
+        right = class == (report->kind == RS_KIND_fx_details ? RS_WORD_FxGraphHashDetails
+                                                             : RS_WORD_AOTAutogradCacheDetails);
+        details_facts(report, graph);
+        break;
+    case RS_KIND_fx_entry:
+        right = class == RS_WORD_CompiledFxGraph;
+        entry_facts(engine, graph);
+        break;
+    default:
+        right = rs_node(graph, graph->root)->kind == RS_NODE_CALL;
+        inner_keys(report, graph);
+        break;
+    }
+    return right ? RS_OK : rs_refuse(report, RS_REFUSED_malformed, graph->begin);
+}

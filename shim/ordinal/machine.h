@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between the reader of opcodes (machine.c) and what each of them does (actions.c).
+ */
+#ifndef RS_ORDINAL_MACHINE_H
+#define RS_ORDINAL_MACHINE_H
+
+#include "ordinal/graph.h"
+
+enum {
+    RS_FRAME_TARGET = 64 * 1024, /* CPython closes a frame when it holds this much */
+    RS_BULK_MIN = RS_FRAME_TARGET / 2,
+};
+
+enum rs_action {
+    RS_ACT_NOTHING,
+    RS_ACT_PROTO,
+    RS_ACT_FRAME,
+    RS_ACT_STOP,
+    RS_ACT_MARK,
+    RS_ACT_POP,
+    RS_ACT_POP_MARK,
+    RS_ACT_DUP,
+    RS_ACT_CONSTANT,
+    RS_ACT_INTEGER,
+    RS_ACT_INTEGER_LINE,
+    RS_ACT_LONG,
+    RS_ACT_BLOB,
+    RS_ACT_GET,
+    RS_ACT_GET_LINE,
+    RS_ACT_PUT,
+    RS_ACT_PUT_LINE,
+    RS_ACT_MEMOIZE,
+    RS_ACT_EMPTY,
+    RS_ACT_TUPLE_N,
+    RS_ACT_FROM_MARK,
+    RS_ACT_ADD_N,
+    RS_ACT_ADD_MARK,
+    RS_ACT_GLOBAL,
+    RS_ACT_STACK_GLOBAL,
+    RS_ACT_CALL,
+    RS_ACT_OBJ,
+    RS_ACT_INST,
+    RS_ACT_BUILD,
+    RS_ACT_PERSID,
+};
+
+/* What follows an opcode: a number, or SIZE bytes at CONTENT. */
+struct rs_argument {
+    uint64_t number;
+    uint32_t content;
+    uint32_t size;
+};
+
+struct rs_mark {
+    uint32_t height; /* of the stack */
+    uint32_t save;   /* saves recorded up to and with the mark's own */
+};
+
+struct rs_machine {
+    struct rs_arena *arena;
+    struct rs_graph *graph;
+    uint32_t at;
+    uint32_t op_at; /* offset of the opcode at work */
+    uint32_t limit;
+    uint32_t frame_end; /* 0 outside of frames */
+    bool large;         /* long enough for more than one frame: places of saves are recorded */
+    RS_VEC(uint32_t) stack;
+    RS_VEC(struct rs_mark) marks;
+    RS_VEC(uint32_t) memo;
+};
+
+enum rs_reason rs_machine_act(struct rs_machine *m, enum rs_action action, unsigned value,
+                              const struct rs_argument *argument);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Typed sites: the integers of a pickle that are device indices, known by class and field. A device
+ * index in a field that isn't known refuses the artifact: what can't be explained isn't shared.
+ */
+#include "ordinal/engine.h"
+
+enum { INSIDE_MAX = 64, INSIDE_DEPTH = 6 };
+
+struct finder {
+    struct rs_engine *engine;
+    struct rs_graph *graph;
+};
+
+static enum rs_reason refuse(struct finder *f, uint32_t node)
+{
+    return rs_refuse(f->engine->report, RS_REFUSED_unknown_site, rs_node(f->graph, node)->at);
+}
+
+/* NODE stands where a device index may stand. */
+static enum rs_reason site(struct finder *f, uint32_t index)
+{
+    struct rs_node *node = rs_node(f->graph, index);
+    if (node->kind != RS_NODE_INT || (node->flags & RS_FLAG_SITE)) {
+        return RS_OK;
+    }
+    /* An integer that is pushed twice might be something else the other time; picklers never do
+     * that, nor write a small integer in a long form. */
+    if ((node->flags & RS_FLAG_FETCHED) || !(node->flags & RS_FLAG_BYTE) ||
+        node->a > RS_ORDINAL_MAX) {
+        return refuse(f, index);
+    }
+    node->flags |= RS_FLAG_SITE;
+    rs_report_site(f->engine->report, node->a);
+    return RS_OK;
+}
+
+/* NODE stands where only compile_on_one_rank leaves None. */
+static enum rs_reason device_site(struct finder *f, uint32_t index)
+{
+    f->engine->report->none_sites += rs_node(f->graph, index)->kind == RS_NODE_NONE;
+    return site(f, index);
+}
+
+static enum rs_reason site_of_key(struct finder *f, uint32_t dict, enum rs_word key)
+{
+    uint32_t value;
+    return rs_dict_get(f->graph, dict, key, &value) ? device_site(f, value) : RS_OK;
+}
+
+static enum rs_reason site_of_field(struct finder *f, uint32_t object, enum rs_word key)
+{
+    uint32_t value;
+    if (!rs_state_get(f->graph, object, key, &value)) {
+        return RS_OK;
+    }
+    /* An empty box says nothing: the forward of a graph without CUDA graphs has one. */
+    return key == RS_WORD_value ? site(f, value) : device_site(f, value);
+}
+
+static bool is_accelerator(enum rs_word word)
+{
+    return word == RS_WORD_cuda || word == RS_WORD_xpu || word == RS_WORD_hip;
+}
+
+/* ARGUMENTS are (type, index, ...) of torch.device or DeviceProperties. */
+static enum rs_reason typed_pair(struct finder *f, uint32_t call, uint32_t arguments)
+{
+    uint32_t type, index = RS_NODE_AT_NONE;
+    if (!rs_child(f->graph, arguments, 0, &type)) {
+        return RS_OK; /* all by name */
+    }
+    if (rs_node(f->graph, arguments)->flags & RS_FLAG_FETCHED) {
+        return refuse(f, call); /* the same tuple may be plain data elsewhere */
+    }
+    rs_child(f->graph, arguments, 1, &index);
+    if (is_accelerator(rs_node_word(f->graph, type))) {
+        return device_site(f, index);
+    }
+    bool harmless = rs_node(f->graph, index)->kind == RS_NODE_NONE ||
+                    rs_node_word(f->graph, type) == RS_WORD_cpu ||
+                    rs_node_word(f->graph, type) == RS_WORD_meta;
+    return harmless ? RS_OK : refuse(f, call);
+}
+
+static enum rs_reason properties(struct finder *f, uint32_t call)
+{
+    const struct rs_node *node = rs_node(f->graph, call);
+    enum rs_reason reason = typed_pair(f, call, node->b);
+    if (reason == RS_OK && node->extra) {
+        reason = site_of_key(f, node->extra, RS_WORD_index);
+    }
+    return reason == RS_OK && node->state ? site_of_field(f, call, RS_WORD_index) : reason;
+}
+
+/* True when an argument of the call, by position or name, is an integer. */
+static bool takes_integer(const struct finder *f, const struct rs_node *call)
+{
+    const struct rs_edge *edges = f->graph->edges.items;
+    const uint32_t lists[2] = {call->b, call->extra};
+    for (unsigned i = 0; i < 2; i++) {
+        for (uint32_t at = rs_node(f->graph, lists[i])->first; at; at = edges[at].next) {
+            if (rs_node(f->graph, edges[at].node)->kind == RS_NODE_INT) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static enum rs_reason object_sites(struct finder *f, uint32_t index)
+{
+    const struct rs_node *node = rs_node(f->graph, index);
+    switch (rs_class_word(f->graph, index)) {
+    case RS_WORD_device:
+        return typed_pair(f, index, node->b);
+    case RS_WORD_DeviceProperties:
+        return properties(f, index);
+    case RS_WORD_BoxedDeviceIndex:
+        return site_of_field(f, index, RS_WORD_value);
+    case RS_WORD_TritonKernelArtifacts:
+    case RS_WORD_StaticallyLaunchedCudaKernel:
+    case RS_WORD_StaticallyLaunchedXpuKernel:
+    case RS_WORD_StaticallyLaunchedTritonKernel:
+        return site_of_field(f, index, RS_WORD_device);
+    default:
+        return rs_class_says_device(f->graph, index) && takes_integer(f, node) ? refuse(f, index)
+                                                                               : RS_OK;
+    }
+}
+
+/* Every integer inside VALUE: device_idxs has been a set, an OrderedSet of a list, and an object
+ * around a dictionary whose keys are the indices. */
+static enum rs_reason inside(struct finder *f, uint32_t value)
+{
+    uint32_t pending[INSIDE_MAX] = {value};
+    unsigned count = 1;
+    const struct rs_edge *edges = f->graph->edges.items;
+    for (unsigned done = 0; done < count; done++) {
+        const struct rs_node *node = rs_node(f->graph, pending[done]);
+        if (node->kind == RS_NODE_INT) {
+            enum rs_reason reason = site(f, pending[done]);
+            if (reason != RS_OK) {
+                return reason;
+            }
+            continue;
+        }
+        uint32_t more[2] = {0, 0};
+        if (node->kind == RS_NODE_CALL) {
+            more[0] = node->b;
+            more[1] = node->state;
+        }
+        for (uint32_t at = node->first; at || more[0] || more[1];) {
+            if (count == INSIDE_MAX) {
+                return refuse(f, value);
+            }
+            if (at) {
+                pending[count++] = edges[at].node;
+                at = edges[at].next;
+            } else {
+                unsigned which = more[0] ? 0 : 1;
+                pending[count++] = more[which];
+                more[which] = 0;
+            }
+        }
+    }
+    return RS_OK;
+}
+
+static enum rs_reason known_key(struct finder *f, uint32_t key, uint32_t value)
+{
+    switch (rs_node_word(f->graph, key)) {
+    case RS_WORD_default_cuda_device_index:
+    case RS_WORD_graphsafe_rng_state_index:
+        return site(f, value);
+    case RS_WORD_device_idxs:
+        return inside(f, value);
+    case RS_WORD_triton_meta:
+    case RS_WORD_compile_meta:
+    case RS_WORD_meta:
+        return site_of_key(f, value, RS_WORD_device);
+    default:
+        return RS_OK;
+    }
+}
+
+/* An integer, or a list of them, under a key that says "device". */
+static enum rs_reason unexplained(struct finder *f, uint32_t key, uint32_t value)
+{
+    const struct rs_node *node = rs_node(f->graph, value);
+    bool list =
+        node->kind == RS_NODE_TUPLE || node->kind == RS_NODE_LIST || node->kind == RS_NODE_SET;
+    if ((node->kind != RS_NODE_INT && !list) || (node->flags & RS_FLAG_SITE) ||
+        !rs_says_device(rs_node_text(f->graph, key))) {
+        return RS_OK;
+    }
+    switch (rs_node_word(f->graph, key)) {
+    case RS_WORD_device_count:
+    case RS_WORD_num_devices:
+    case RS_WORD_device_memory:
+    case RS_WORD_device_capability:
+    case RS_WORD_device_idxs:
+        return RS_OK;
+    default:
+        break;
+    }
+    if (!list) {
+        return refuse(f, value);
+    }
+    const struct rs_edge *edges = f->graph->edges.items;
+    for (uint32_t at = node->first; at; at = edges[at].next) {
+        const struct rs_node *item = rs_node(f->graph, edges[at].node);
+        if (item->kind == RS_NODE_INT && !(item->flags & RS_FLAG_SITE)) {
+            return refuse(f, edges[at].node);
+        }
+    }
+    return RS_OK;
+}
+
+static enum rs_reason each_pair(struct finder *f, const struct rs_node *node,
+                                enum rs_reason (*judge)(struct finder *, uint32_t, uint32_t))
+{
+    const struct rs_edge *edges = f->graph->edges.items;
+    for (uint32_t at = node->first; at; at = edges[edges[at].next].next) {
+        uint32_t key = edges[at].node;
+        if (rs_node(f->graph, key)->kind != RS_NODE_STR) {
+            continue;
+        }
+        enum rs_reason reason = judge(f, key, edges[edges[at].next].node);
+        if (reason != RS_OK) {
+            return reason;
+        }
+    }
+    return RS_OK;
+}
+
+enum rs_reason rs_find_sites(struct rs_engine *engine, struct rs_graph *graph)
+{
+    struct finder f = {engine, graph};
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
+        const struct rs_node *node = rs_node(graph, i);
+        enum rs_reason reason = RS_OK;
+        if (node->kind == RS_NODE_CALL) {
+            reason = object_sites(&f, i);
+        }
+        if (reason == RS_OK && (node->flags & RS_FLAG_PAIRS)) {
+            reason = each_pair(&f, node, known_key);
+        }
+        if (reason != RS_OK) {
+            return reason;
+        }
+    }
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
+        if (rs_node(graph, i)->flags & RS_FLAG_PAIRS) {
+            enum rs_reason reason = each_pair(&f, rs_node(graph, i), unexplained);
+            if (reason != RS_OK) {
+                return reason;
+            }
+        }
+    }
+    return RS_OK;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ordinal/text.h"
+
+enum verdict { NO, SITE, REFUSE, DECOY };
+
+struct scan {
+    const uint8_t *data;
+    uint32_t begin;
+    uint32_t end;
+    bool raw_streams;  /* `raw_streamN` occurs: torch 2.12 or later */
+    bool bare_streams; /* `streamN = get_raw_stream(` occurs: torch 2.11 or earlier */
+};
+
+/* 1: part of a Python name; 2: a form may end in it; both may hold. */
+enum { WORD = 1, BEFORE = 2, DIGIT = 4 };
+
+static const uint8_t classes[256] = {
+    ['0' ... '9'] = WORD | DIGIT,
+    ['A' ... 'Z'] = WORD,
+    ['b' ... 'l'] = WORD,
+    ['n' ... 't'] = WORD,
+    ['v' ... 'z'] = WORD,
+    ['a'] = WORD | BEFORE, /* `_cudaN` */
+    ['u'] = WORD | BEFORE, /* `_xpuN` */
+    ['m'] = WORD | BEFORE, /* `streamN` */
+    ['_'] = WORD | BEFORE, /* `semaphores_cuda_N` */
+    [':'] = BEFORE,
+    ['='] = BEFORE,
+    ['('] = BEFORE,
+    ['['] = BEFORE,
+    [' '] = BEFORE,
+    ['/'] = BEFORE,
+};
+
+bool rs_text_is_word(uint8_t c)
+{
+    return classes[c] & WORD;
+}
+
+/* True when the text before AT ends with LITERAL. */
+static bool ends_with(const struct scan *scan, uint32_t at, const char *literal, uint32_t size)
+{
+    return at - scan->begin >= size && memcmp(scan->data + at - size, literal, size) == 0;
+}
+
+#define ENDS_WITH(scan, at, literal) ends_with(scan, at, literal, sizeof(literal) - 1)
+
+/* True when no word runs into AT from the left. */
+static bool word_begins(const struct scan *scan, uint32_t at)
+{
+    return at == scan->begin || !rs_text_is_word(scan->data[at - 1]);
+}
+
+static uint32_t word_start(const struct scan *scan, uint32_t at)
+{
+    while (at > scan->begin && rs_text_is_word(scan->data[at - 1])) {
+        at--;
+    }
+    return at;
+}
+
+static enum verdict listed_form(const struct scan *scan, uint32_t at, uint8_t before)
+{
+#define RS_FORM(literal, verdict)                                                                  \
+    if (before == literal[sizeof(literal) - 2] && ENDS_WITH(scan, at, literal) &&                  \
+        word_begins(scan, at + 1 - (uint32_t)sizeof(literal))) {                                   \
+        return verdict;                                                                            \
+    }
+#include "ordinal/text_forms.def"
+#undef RS_FORM
+    return NO;
+}
+
+/* `torch.cuda.something(N`: most of these take a device. */
+static enum verdict cuda_call(const struct scan *scan, uint32_t at)
+{
+    uint32_t name = word_start(scan, at - 1);
+    bool cuda = name < at - 1 &&
+                (ENDS_WITH(scan, name, "torch.cuda.") || ENDS_WITH(scan, name, "torch.xpu."));
+    return cuda ? REFUSE : NO;
+}
+
+static bool quote_before(const struct scan *scan, uint32_t *at)
+{
+    if (*at == scan->begin || (scan->data[*at - 1] != '\'' && scan->data[*at - 1] != '"')) {
+        return false;
+    }
+    --*at;
+    if (*at > scan->begin && scan->data[*at - 1] == '\\') { /* inside another literal */
+        --*at;
+    }
+    return true;
+}
+
+/* `(type='cuda', index=N`, as torch.device and DeviceProperties print themselves. */
+static enum verdict typed_index(const struct scan *scan, uint32_t at)
+{
+    static const char label[] = ", index=";
+    if (!ENDS_WITH(scan, at, ", index=")) {
+        return ENDS_WITH(scan, at, "device_index=") ? REFUSE : NO;
+    }
+    uint32_t end = at + 1 - (uint32_t)sizeof(label);
+    if (!quote_before(scan, &end)) {
+        return NO;
+    }
+    uint32_t type = word_start(scan, end);
+    uint32_t open = type;
+    if (!quote_before(scan, &open) || !ENDS_WITH(scan, open, "(type=")) {
+        return NO;
+    }
+    const char *name = (const char *)scan->data + type;
+    switch (end - type) {
+    case 3:
+        return memcmp(name, "cpu", 3) == 0                                  ? DECOY
+               : memcmp(name, "xpu", 3) == 0 || memcmp(name, "hip", 3) == 0 ? SITE
+                                                                            : REFUSE;
+    case 4:
+        return memcmp(name, "meta", 4) == 0 ? DECOY : memcmp(name, "cuda", 4) == 0 ? SITE : REFUSE;
+    default:
+        return REFUSE;
+    }
+}
+
+/* `os.environ['TRITON_CACHE_DIR'] = '<root>/triton/N'` in the text of a graph that can be run. */
+static enum verdict triton_path(const struct scan *scan, uint32_t at, uint32_t behind)
+{
+    static const char line[] = "os.environ['TRITON_CACHE_DIR'] = ";
+    if (!ENDS_WITH(scan, at, "/triton/") || behind == scan->end ||
+        !strchr("'\"/", scan->data[behind])) {
+        return NO;
+    }
+    const uint8_t *newline = memrchr(scan->data + scan->begin, '\n', at - scan->begin);
+    const uint8_t *start = newline ? newline + 1 : scan->data + scan->begin;
+    size_t room = (size_t)(scan->data + at - start);
+    return room > sizeof(line) && memcmp(start, line, sizeof(line) - 1) == 0 ? SITE : NO;
+}
+
+/* `streamN`, `raw_streamN`, `<name>_cudaN`, `semaphores_cuda_N`. */
+static enum verdict worded(struct scan *scan, uint32_t at, uint32_t behind, uint8_t before,
+                           struct rs_text_site *site)
+{
+    uint32_t start = word_start(scan, at);
+    uint32_t size = at - start;
+    if (before == 'm') {
+        if (size == 10 && ENDS_WITH(scan, at, "raw_stream")) {
+            scan->raw_streams = true;
+            return SITE;
+        }
+        if (size != 6 || !ENDS_WITH(scan, at, "stream")) {
+            return NO;
+        }
+        static const char assigned[] = " = get_raw_stream(";
+        site->bare_stream = true;
+        scan->bare_streams |= scan->end - behind >= sizeof(assigned) &&
+                              memcmp(scan->data + behind, assigned, sizeof(assigned) - 1) == 0;
+        return SITE;
+    }
+    site->name_at = start;
+    if (before == '_') {
+        return size == 16 && ENDS_WITH(scan, at, "semaphores_cuda_") ? SITE : NO;
+    }
+    return size > 5 && (ENDS_WITH(scan, at, "_cuda") || ENDS_WITH(scan, at, "_xpu")) ? SITE : NO;
+}
+
+static enum verdict judge(struct scan *scan, uint32_t at, uint32_t behind,
+                          struct rs_text_site *site)
+{
+    const uint8_t *data = scan->data;
+    uint8_t before = data[at - 1];
+    uint8_t second = at - scan->begin >= 2 ? data[at - 2] : 0;
+    switch (before) {
+    case '_':
+        return second == 'a' ? worded(scan, at, behind, before, site) : NO;
+    case 'm':
+    case 'a':
+    case 'u':
+        return rs_text_is_word(second) ? worded(scan, at, behind, before, site) : NO;
+    case '/':
+        return second == 'n' ? triton_path(scan, at, behind) : NO;
+    case ' ':
+        return second == ':' || second == ',' ? listed_form(scan, at, before) : NO;
+    case ':':
+    case '[':
+        return rs_text_is_word(second) ? listed_form(scan, at, before) : NO;
+    case '(': {
+        enum verdict verdict = rs_text_is_word(second) ? listed_form(scan, at, before) : DECOY;
+        return verdict == NO ? cuda_call(scan, at) : verdict;
+    }
+    default: {
+        enum verdict verdict = listed_form(scan, at, before);
+        return verdict == NO ? typed_index(scan, at) : verdict;
+    }
+    }
+}
+
+/* The number at AT, or -1 where it is no ordinal that can be written back the same way. */
+static int number_at(const struct scan *scan, uint32_t at, uint32_t behind)
+{
+    if (behind - at > RS_DIGITS_MAX || (scan->data[at] == '0' && behind - at > 1)) {
+        return -1;
+    }
+    int number = 0;
+    for (; at < behind; at++) {
+        number = number * 10 + (scan->data[at] - '0');
+    }
+    return number <= RS_ORDINAL_MAX ? number : -1;
+}
+
+/* What follows the digits shows that they are no ordinal: `cuda:90:32` is an architecture, and
+ * `name_cuda3d` and `1.5` are longer words. */
+static bool runs_on(const struct scan *scan, uint32_t behind)
+{
+    if (behind == scan->end) {
+        return false;
+    }
+    uint8_t next = scan->data[behind];
+    bool digit = behind + 1 < scan->end && (classes[scan->data[behind + 1]] & DIGIT);
+    return rs_text_is_word(next) || ((next == ':' || next == '.') && digit);
+}
+
+static enum rs_reason candidate(struct scan *scan, uint32_t at, uint32_t behind,
+                                struct rs_arena *arena, rs_text_sites *sites, uint32_t *where)
+{
+    struct rs_text_site site = {.at = at, .digits = (uint8_t)(behind - at)};
+    enum verdict verdict = judge(scan, at, behind, &site);
+    if (verdict == NO || verdict == DECOY || runs_on(scan, behind)) {
+        return RS_OK;
+    }
+    int number = number_at(scan, at, behind);
+    if (verdict == REFUSE || number < 0) {
+        *where = at;
+        return RS_REFUSED_unknown_site;
+    }
+    if (!RS_VEC_ROOM(arena, sites)) {
+        return RS_REFUSED_limit;
+    }
+    site.ordinal = (uint8_t)number;
+    sites->items[sites->count++] = site;
+    return RS_OK;
+}
+
+/* From torch 2.12 on a bare `streamN` is a side stream of the user's, and N no device. */
+static void drop_bare_streams(const struct scan *scan, rs_text_sites *sites, uint32_t first)
+{
+    if (scan->bare_streams && !scan->raw_streams) {
+        return;
+    }
+    uint32_t kept = first;
+    for (uint32_t i = first; i < sites->count; i++) {
+        if (!sites->items[i].bare_stream) {
+            sites->items[kept++] = sites->items[i];
+        }
+    }
+    sites->count = kept;
+}
+
+enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_t begin,
+                            uint32_t end, rs_text_sites *sites, uint32_t *where)
+{
+    struct scan scan = {.data = data, .begin = begin, .end = end};
+    uint32_t first = sites->count;
+    for (uint32_t at = begin + 1; at < end; at++) {
+        if (!(classes[data[at]] & DIGIT)) {
+            continue;
+        }
+        uint32_t behind = at + 1;
+        while (behind < end && (classes[data[behind]] & DIGIT)) {
+            behind++;
+        }
+        if (classes[data[at - 1]] & BEFORE) {
+            enum rs_reason reason = candidate(&scan, at, behind, arena, sites, where);
+            if (reason != RS_OK) {
+                return reason;
+            }
+        }
+        at = behind;
+    }
+    drop_bare_streams(&scan, sites, first);
+    return RS_OK;
+}
+
+/* True when WORD begins somewhere in TEXT without a name running into it. */
+static bool has_word(struct rs_bytes text, const char *word, bool whole)
+{
+    size_t size = strlen(word);
+    const uint8_t *from = text.data;
+    const uint8_t *end = text.data + text.size;
+    while (from < end) {
+        const uint8_t *found = memmem(from, (size_t)(end - from), word, size);
+        if (!found) {
+            return false;
+        }
+        if (!whole || found == text.data || !rs_text_is_word(found[-1])) {
+            return true;
+        }
+        from = found + 1;
+    }
+    return false;
+}
+
+bool rs_text_has_collectives(struct rs_bytes text)
+{
+    return has_word(text, "_c10d_functional", false) || has_word(text, "symm_mem", false) ||
+           has_word(text, "c10d.", true) || has_word(text, "empty_strided_p2p(", true);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ordinals in text: generated Python, graph text, debugging lines. Pure; thread and fork safe.
+ */
+#ifndef RS_ORDINAL_TEXT_H
+#define RS_ORDINAL_TEXT_H
+
+#include "ordinal/ordinal.h"
+#include "ordinal/vec.h"
+
+struct rs_text_site {
+    uint32_t at; /* first digit */
+    uint8_t digits;
+    uint8_t ordinal;
+    bool bare_stream; /* `streamN`: the device's up to torch 2.11, the user's own from 2.12 on */
+    uint32_t name_at; /* a name that holds the ordinal (`<name>_cudaN`) begins here; else 0 */
+};
+
+typedef RS_VEC(struct rs_text_site) rs_text_sites;
+
+/* Appends the sites of DATA[BEGIN, END) to SITES, in order. RS_OK; unknown_site with *WHERE for a
+ * device in a form that is not known or not rewritable; limit. */
+enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_t begin,
+                            uint32_t end, rs_text_sites *sites, uint32_t *where);
+
+/* True for what may stand in a Python name. */
+bool rs_text_is_word(uint8_t c);
+
+/* True when the graph code in TEXT calls collectives. Every wrapper binds empty_strided_p2p from
+ * _distributed_c10d at its top; only a call of it counts. */
+bool rs_text_has_collectives(struct rs_bytes text);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the edits that turn an artifact into the same one for another ordinal: integers, text,
+ * names, and the lengths around them. Payload is never looked at.
+ */
+#include "ordinal/engine.h"
+
+static bool is_name_char(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7');
+}
+
+/* The next word of DATA[*AT, END) that may be a code name; *AT is where to go on. A name of 52
+ * characters covers one of every 52 bytes, so only those are looked at. */
+static bool next_name(const uint8_t *data, uint32_t begin, uint32_t end, uint32_t *at,
+                      uint32_t *found)
+{
+    for (; *at < end; *at += RS_NAME) {
+        if (!is_name_char(data[*at])) {
+            continue;
+        }
+        uint32_t first = *at, behind = *at + 1;
+        while (first > begin && *at - first <= RS_NAME && is_name_char(data[first - 1])) {
+            first--;
+        }
+        while (behind < end && behind - first <= RS_NAME && is_name_char(data[behind])) {
+            behind++;
+        }
+        if (behind - first == RS_NAME && data[first] == 'c' &&
+            (first == begin || !rs_text_is_word(data[first - 1])) &&
+            (behind == end || !rs_text_is_word(data[behind]))) {
+            *found = first;
+            *at += RS_NAME;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Generated files lie in a directory named by two letters of their name. */
+static bool add_directory(struct rs_engine *engine, uint32_t begin, uint32_t at,
+                          const struct rs_name *name)
+{
+    const uint8_t *data = engine->data;
+    if (at - begin < 3 || data[at - 1] != '/' ||
+        memcmp(data + at - 3, name->old_file + 1, 2) != 0 ||
+        (at - begin > 3 && rs_text_is_word(data[at - 4]))) {
+        return true;
+    }
+    return rs_edit_add(engine, at - 3, 2, name->new_file + 1, 2);
+}
+
+static bool add_name(struct rs_engine *engine, uint32_t begin, uint32_t at)
+{
+    const struct rs_name *name = rs_name_by_file(engine, engine->data + at);
+    if (!name || (name->new_file != engine->new_wrapper &&
+                  memcmp(name->old_file, name->new_file, RS_NAME) == 0)) {
+        return true;
+    }
+    return add_directory(engine, begin, at, name) &&
+           rs_edit_add(engine, at, RS_NAME, name->new_file, RS_NAME);
+}
+
+/* A path of a .best_config fills its string. */
+static bool add_config(struct rs_engine *engine, uint32_t begin, uint32_t end)
+{
+    static const char suffix[] = ".best_config";
+    enum { TAIL = sizeof(suffix) - 1 };
+    if (end - begin < RS_HEX + TAIL || memcmp(engine->data + end - TAIL, suffix, TAIL) != 0) {
+        return true;
+    }
+    uint32_t at = end - TAIL - RS_HEX;
+    const struct rs_name *name = rs_name_by_config(engine, engine->data + at);
+    return !name || (add_directory(engine, begin, at, name) &&
+                     rs_edit_add(engine, at, RS_HEX, name->new_config, RS_HEX));
+}
+
+static bool add_site(struct rs_engine *engine, const struct rs_text_site *site)
+{
+    return rs_edit_add(engine, site->at, site->digits, engine->digits, engine->digit_count);
+}
+
+enum rs_reason rs_write_text(struct rs_engine *engine, uint32_t begin, uint32_t end)
+{
+    uint32_t at = begin + RS_NAME - 1, name = 0;
+    bool more = next_name(engine->data, begin, end, &at, &name);
+    for (;;) {
+        const struct rs_text_site *site =
+            engine->text_at < engine->texts.count ? &engine->texts.items[engine->text_at] : NULL;
+        bool text = site && site->at < end;
+        if (!text && !more) {
+            break;
+        }
+        if (text && (!more || site->at < name)) {
+            if (!add_site(engine, site)) {
+                return RS_REFUSED_limit;
+            }
+            engine->text_at++;
+            continue;
+        }
+        if (!add_name(engine, begin, name)) {
+            return RS_REFUSED_limit;
+        }
+        more = next_name(engine->data, begin, end, &at, &name);
+    }
+    return add_config(engine, begin, end) ? RS_OK : RS_REFUSED_limit;
+}
+
+static uint32_t put_size(uint8_t *to, uint8_t opcode, uint64_t size, unsigned bytes)
+{
+    to[0] = opcode;
+    for (unsigned i = 0; i < bytes; i++) {
+        to[1 + i] = (uint8_t)(size >> (8 * i));
+    }
+    return 1 + bytes;
+}
+
+/* Opcode and length of a string or bytes object of SIZE, as CPython's pickler writes them; an
+ * object that was written in a longer form keeps it. */
+static uint32_t put_header(uint8_t *to, const struct rs_graph *graph, const struct rs_node *node,
+                           uint64_t size)
+{
+    uint8_t was = graph->data[node->at];
+    bool str = node->kind == RS_NODE_STR;
+    uint8_t brief = str ? 0x8c : 'C', plain = str ? 'X' : 'B';
+    bool chosen = (was == brief || was == plain) &&
+                  (was == brief) == (node->b < 256 && (!str || graph->protocol >= 4));
+    if (chosen) {
+        was = size < 256 && (!str || graph->protocol >= 4) ? brief : plain;
+    }
+    return put_size(to, was, size, was == brief ? 1 : was == plain ? 4 : 8);
+}
+
+/* Gives node's header the length it has with the edits behind FIRST, which is the header's own. */
+static enum rs_reason mend_header(struct rs_engine *engine, const struct rs_graph *graph,
+                                  const struct rs_node *node, uint32_t first)
+{
+    int64_t delta = rs_edits_delta(&engine->edits, first + 1);
+    struct rs_edit *edit = &engine->edits.items[first];
+    if (delta == 0) {
+        return RS_OK;
+    }
+    uint8_t *header = rs_arena_alloc(engine->arena, 9);
+    if (!header) {
+        return RS_REFUSED_limit;
+    }
+    edit->remove = node->a - node->at;
+    edit->insert = put_header(header, graph, node, (uint64_t)((int64_t)node->b + delta));
+    edit->bytes = header;
+    return RS_OK;
+}
+
+static enum rs_reason write_string(struct rs_engine *engine, const struct rs_graph *graph,
+                                   const struct rs_node *node)
+{
+    uint32_t end = node->a + node->b;
+    bool sites =
+        engine->text_at < engine->texts.count && engine->texts.items[engine->text_at].at < end;
+    if (node->flags & RS_FLAG_TUNER) {
+        const struct rs_name *name =
+            node->b == RS_NAME ? rs_name_by_key(engine, engine->data + node->a) : NULL;
+        if (!name) {
+            engine->report->kernels_left++;
+            return RS_OK;
+        }
+        engine->report->kernels_named++;
+        return rs_edit_add(engine, node->a, RS_NAME, name->new_key, RS_NAME) ? RS_OK
+                                                                             : RS_REFUSED_limit;
+    }
+    if (!sites && node->b < RS_NAME) {
+        return RS_OK;
+    }
+    uint32_t first = engine->edits.count;
+    if (sites && !rs_edit_add(engine, node->at, 0, NULL, 0)) {
+        return RS_REFUSED_limit;
+    }
+    enum rs_reason reason = rs_write_text(engine, node->a, end);
+    if (reason == RS_OK && sites) {
+        reason = mend_header(engine, graph, node, first);
+    }
+    if (reason == RS_OK && engine->new_wrapper && engine->source.data == engine->data + node->a) {
+        rs_name_wrapper(engine, first);
+    }
+    return reason;
+}
+
+static enum rs_reason write_nested(struct rs_engine *engine, const struct rs_graph *graph,
+                                   const struct rs_node *node)
+{
+    uint32_t first = engine->edits.count;
+    if (!rs_edit_add(engine, node->at, 0, NULL, 0)) {
+        return RS_REFUSED_limit;
+    }
+    enum rs_reason reason = rs_write_pickle(engine, &engine->graphs.items[node->extra]);
+    return reason == RS_OK ? mend_header(engine, graph, node, first) : reason;
+}
+
+enum rs_reason rs_write_pickle(struct rs_engine *engine, struct rs_graph *graph)
+{
+    uint32_t first = engine->edits.count;
+    enum rs_reason reason = RS_OK;
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count && reason == RS_OK; i++) {
+        const struct rs_node *node = rs_node(graph, i);
+        if (node->kind == RS_NODE_STR) {
+            reason = write_string(engine, graph, node);
+        } else if (node->kind == RS_NODE_BYTES && node->extra) {
+            reason = write_nested(engine, graph, node);
+        } else if (node->flags & RS_FLAG_SITE) {
+            reason =
+                rs_edit_add(engine, node->at + 1, 1, &engine->to, 1) ? RS_OK : RS_REFUSED_limit;
+        }
+    }
+    return reason == RS_OK ? rs_frames_cut(engine, graph, first) : reason;
+}

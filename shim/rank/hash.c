@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/hash.h"
+
+#include "base/log.h"
+#include "rank/count.h"
+#include "rank/env.h"
+#include "rank/known.h"
+#include "rank/node.h"
+#include "rank/view.h"
+
+#include <string.h>
+
+/* Details are some 10 kB to a few MB; a walk needs a small multiple of that. */
+static const size_t details_memory = (size_t)512 << 20;
+
+/* Bytes that leave by another door than the cache directory would carry a canonical key with this
+ * rank's own ordinal inside. */
+static enum rs_reason other_door(const struct rs_python_facts *facts)
+{
+    if (facts->redis || rs_env_switch(RS_ENV_TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE) ||
+        rs_env_switch(RS_ENV_TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE) ||
+        rs_env_switch(RS_ENV_TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE)) {
+        return RS_REFUSED_remote_cache;
+    }
+    return facts->vllm ? RS_REFUSED_blob_user : RS_OK;
+}
+
+static enum rs_reason reason_to_refuse(const struct rs_report *report,
+                                       const struct rs_python_facts *facts)
+{
+    if (report->reason != RS_OK) {
+        return report->reason;
+    }
+    if (report->collectives) {
+        return RS_REFUSED_collective;
+    }
+    enum rs_reason reason = other_door(facts);
+    if (reason == RS_OK && rs_report_ordinal(report) >= 0 && !rs_views_work()) {
+        reason = RS_REFUSED_views;
+    }
+    return reason;
+}
+
+static void refuse(struct rs_hash_plan *plan, enum rs_reason reason, size_t where)
+{
+    plan->treatment = RS_TREAT_NATIVE;
+    rs_count(RS_C_keys_native, 1);
+    rs_count_refusal(reason);
+    rs_node_event(RS_EVENT_REFUSED, plan->kind, NULL, (uint64_t)reason);
+    rs_log("%s stay native: %s (at byte %zu)", rs_kind_name(plan->kind), rs_reason_text(reason),
+           where);
+}
+
+/* The details of a second device: neither the native key (that of cuda:0 is the canonical one) nor
+ * the canonical one. */
+static void make_private(struct rs_hash_plan *plan, const uint8_t *data, size_t size)
+{
+    char salt[RS_SALT_MAX];
+    size_t length = rs_salt_write(plan->ordinal, salt);
+    uint8_t *bytes = rs_arena_alloc(&plan->arena, length + size);
+    if (!bytes) {
+        refuse(plan, RS_REFUSED_limit, 0);
+        return;
+    }
+    memcpy(bytes, salt, length);
+    memcpy(bytes + length, data, size);
+    plan->bytes = (struct rs_bytes){bytes, length + size};
+    plan->replace = true;
+    plan->treatment = RS_TREAT_PRIVATE;
+    rs_count(RS_C_keys_private, 1);
+    rs_count_refusal(RS_REFUSED_second_ordinal);
+    rs_node_event(RS_EVENT_REFUSED, plan->kind, NULL, RS_REFUSED_second_ordinal);
+}
+
+static void make_canonical(struct rs_hash_plan *plan, struct rs_bytes native)
+{
+    plan->treatment = RS_TREAT_CANONICAL;
+    if (plan->ordinal > 0) {
+        struct rs_pieces pieces;
+        struct rs_report report;
+        enum rs_reason reason =
+            rs_ordinal_rewrite(&plan->arena, native, plan->kind, NULL, 0, &pieces, &report);
+        if (reason == RS_OK) {
+            plan->bytes = rs_pieces_flatten(&plan->arena, &pieces);
+            reason = plan->bytes.data ? RS_OK : RS_REFUSED_limit;
+        }
+        if (reason != RS_OK) {
+            refuse(plan, reason, 0);
+            return;
+        }
+        plan->replace = true;
+    }
+    rs_count(RS_C_keys_canonical, 1);
+}
+
+/* What stats says about the job: the first details of the process tell. */
+static void describe(const struct rs_hash_plan *plan, const struct rs_report *report,
+                     const struct rs_python_facts *facts)
+{
+    struct rs_node *node = rs_node();
+    if (!node || !node->slot) {
+        return;
+    }
+    if (plan->ordinal >= 0) {
+        rs_slot_ordinal(node->slot, rs_primary());
+    }
+    const char *triton = facts->triton_version[0] ? facts->triton_version : report->triton_version;
+    rs_slot_versions(&node->store, node->slot, facts->torch_version, triton, report->device_name);
+}
+
+static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t size,
+                         const struct rs_python_facts *facts)
+{
+    struct rs_report report;
+    struct rs_bytes native = {data, size};
+    rs_count(plan->kind == RS_KIND_fx_details ? RS_C_details_fx : RS_C_details_aot, 1);
+    (void)rs_ordinal_scan(&plan->arena, native, plan->kind, &report);
+    int ordinal = rs_report_ordinal(&report);
+    plan->ordinal = ordinal >= 0 ? ordinal : -1;
+    int primary = plan->ordinal >= 0 ? rs_primary_offer(plan->ordinal) : -1;
+    if (report.has_torch_key) {
+        rs_torch_key_set(report.torch_key);
+    }
+    (void)rs_node_tie();
+    enum rs_reason reason = reason_to_refuse(&report, facts);
+    if (reason != RS_OK) {
+        refuse(plan, reason, report.where);
+    } else if (primary != plan->ordinal) {
+        make_private(plan, data, size);
+    } else {
+        make_canonical(plan, native);
+    }
+    describe(plan, &report, facts);
+}
+
+void rs_hash_plan(struct rs_hash_plan *plan, enum rs_kind kind, const uint8_t *data, size_t size,
+                  const struct rs_python_facts *facts)
+{
+    rs_arena_init(&plan->arena, details_memory);
+    plan->replace = false;
+    plan->bytes = (struct rs_bytes){data, size};
+    plan->kind = kind;
+    plan->ordinal = -1;
+    plan->treatment = RS_TREAT_CANONICAL;
+    if (kind == RS_KIND_triton_key) {
+        rs_count(RS_C_keys_triton, 1);
+        (void)rs_node_tie();
+    } else {
+        plan_details(plan, data, size, facts);
+    }
+}
+
+void rs_hash_done(struct rs_hash_plan *plan, const uint8_t *digest)
+{
+    if (digest) {
+        struct rs_key key = rs_key_of_digest(digest);
+        struct rs_known what = {(enum rs_treatment)plan->treatment, plan->kind, plan->ordinal};
+        rs_known_add(&key, &what);
+    }
+    rs_arena_free(&plan->arena);
+}

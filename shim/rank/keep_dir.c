@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * triton/<ordinal>: one directory, "0", and links to it. Kernels hold no ordinal, only the absolute
+ * paths in their group files do, and a link keeps those valid.
+ */
+#include "rank/keep.h"
+
+#include "base/sys.h"
+#include "rank/count.h"
+
+#include <string.h>
+
+/* True when WHERE is a triton/<ordinal> other than "0" itself. */
+static bool link_place(int dirfd, const char *path, struct rs_where *where)
+{
+    return rs_where(dirfd, path, where) && where->shape == RS_SHAPE_TRITON_LINK &&
+           strcmp(where->path + where->name, "0") != 0;
+}
+
+/* triton/0 beside WHERE; made when it is absent. */
+static bool make_target(const struct rs_where *where, mode_t mode)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    memcpy(path, where->path, where->name);
+    memcpy(path + where->name, "0", 2);
+    if (rs_sys_mkdirat(AT_FDCWD, path, mode) == 0) {
+        return true;
+    }
+    return errno == EEXIST && rs_sys_fstatat(AT_FDCWD, path, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result)
+{
+    struct rs_where where;
+    struct stat st;
+    int saved = errno;
+    if (!link_place(dirfd, path, &where)) {
+        return false;
+    }
+    size_t length = strlen(where.path);
+    while (length > where.name && where.path[length - 1] == '/') {
+        where.path[--length] = '\0';
+    }
+    bool there = rs_sys_fstatat(AT_FDCWD, where.path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (there && !S_ISLNK(st.st_mode)) {
+        errno = saved;
+        return false; /* a real directory of an earlier run is left alone; the real call says EEXIST
+                       */
+    }
+    if (there && rs_sys_fstatat(AT_FDCWD, where.path, &st, 0) == 0) {
+        *result = -1;
+        errno = EEXIST;
+        return true;
+    }
+    if (!make_target(&where, mode)) {
+        errno = saved;
+        return false;
+    }
+    /* A dangling link is whole again now that its target is back. */
+    if (!there && rs_sys_symlinkat("0", AT_FDCWD, where.path) != 0) {
+        if (errno != EEXIST) {
+            errno = saved;
+            return false; /* a file system without links: a directory of its own, as natively */
+        }
+        *result = -1;
+        return true;
+    }
+    rs_count(RS_C_links_made, 1);
+    errno = saved;
+    *result = 0;
+    return true;
+}
+
+bool rs_keep_rmdir(int dirfd, const char *path, int *result)
+{
+    struct rs_where where;
+    struct stat st;
+    int saved = errno;
+    if (!link_place(dirfd, path, &where) ||
+        rs_sys_fstatat(AT_FDCWD, where.path, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISLNK(st.st_mode)) {
+        errno = saved;
+        return false;
+    }
+    /* The program made a directory here and takes it away again: its name goes, the kernels of the
+     * other ranks stay. */
+    *result = rs_sys_unlinkat(AT_FDCWD, where.path, 0);
+    if (*result == 0) {
+        errno = saved;
+    }
+    return true;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/known.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* A job hashes a few details per graph and one key per kernel: thousands at most. When the table is
+ * full the oldest slot of a probe run is taken over; a key that is forgotten counts as not hashed
+ * here, which is safe (native look-ups, the primary ordinal's views). */
+enum { SLOTS = 8192, PROBES = 16 };
+
+/* A seqlock per slot: odd while it is being written. A child forked in the middle of a write finds
+ * an odd number for ever and passes the slot over. */
+struct known_slot {
+    _Atomic(uint32_t) sequence;
+    _Atomic(uint32_t) what; /* treatment, kind, ordinal + 1, generation: one byte each */
+    _Atomic(uint64_t) key[4];
+};
+
+static struct known_slot slots[SLOTS];
+
+/* Goes up at each fork: what the parent hashed for its own device says nothing about the child's.
+ */
+static _Atomic(uint8_t) generation = 1;
+
+struct last_hash {
+    struct rs_key key;
+    struct rs_known what;
+    bool fresh; /* no look yet */
+};
+static __thread struct last_hash last_hash;
+
+enum { NO_ORDINAL = -1, INHERITED = 1 << 16 };
+/* The ordinal, with INHERITED added in a fork child that has hashed no details itself. */
+static _Atomic(int) primary = NO_ORDINAL;
+
+static _Atomic(int) torch_key_state; /* 0 none, 1 being written, 2 there */
+static uint8_t torch_key[32];
+
+static size_t first_slot(const struct rs_key *key)
+{
+    uint32_t word;
+    memcpy(&word, key->bytes, sizeof(word)); /* the key is a digest: any bits will do */
+    return word % SLOTS;
+}
+
+static uint32_t pack(const struct rs_known *what)
+{
+    return (uint32_t)what->treatment | (uint32_t)what->kind << 8 |
+           (uint32_t)(what->ordinal + 1) << 16 | (uint32_t)atomic_load(&generation) << 24;
+}
+
+static struct rs_known unpack(uint32_t word)
+{
+    struct rs_known what = {
+        .treatment = (enum rs_treatment)(word & 0xff),
+        .kind = (enum rs_kind)(word >> 8 & 0xff),
+        .ordinal = (int)(word >> 16 & 0xff) - 1,
+    };
+    return what;
+}
+
+/* Reads one slot; false when it is empty, holds another key or is being written. */
+static bool read_slot(struct known_slot *slot, const struct rs_key *key, uint32_t *what)
+{
+    uint64_t words[4], mine[4];
+    memcpy(mine, key->bytes, sizeof(mine));
+    uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+    if (before == 0 || before & 1) {
+        return false;
+    }
+    for (int i = 0; i < 4; i++) {
+        words[i] = atomic_load_explicit(&slot->key[i], memory_order_relaxed);
+    }
+    *what = atomic_load_explicit(&slot->what, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&slot->sequence, memory_order_relaxed) == before &&
+           memcmp(words, mine, sizeof(mine)) == 0;
+}
+
+static bool write_slot(struct known_slot *slot, uint32_t before, const struct rs_key *key,
+                       uint32_t what)
+{
+    uint64_t words[4];
+    memcpy(words, key->bytes, sizeof(words));
+    if (before & 1 || !atomic_compare_exchange_strong(&slot->sequence, &before, before + 1)) {
+        return false;
+    }
+    atomic_thread_fence(memory_order_release);
+    for (int i = 0; i < 4; i++) {
+        atomic_store_explicit(&slot->key[i], words[i], memory_order_relaxed);
+    }
+    atomic_store_explicit(&slot->what, what, memory_order_relaxed);
+    atomic_store_explicit(&slot->sequence, before + 2, memory_order_release);
+    return true;
+}
+
+static void remember(const struct rs_key *key, uint32_t what)
+{
+    size_t at = first_slot(key);
+    uint32_t old;
+    for (size_t i = 0; i < PROBES; i++) {
+        struct known_slot *slot = &slots[(at + i) % SLOTS];
+        uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+        if ((sequence == 0 || read_slot(slot, key, &old)) &&
+            write_slot(slot, sequence, key, what)) {
+            return;
+        }
+    }
+    struct known_slot *victim = &slots[at];
+    (void)write_slot(victim, atomic_load(&victim->sequence), key, what);
+}
+
+void rs_known_add(const struct rs_key *key, const struct rs_known *what)
+{
+    remember(key, pack(what));
+    last_hash.key = *key;
+    last_hash.what = *what;
+    last_hash.fresh = true;
+}
+
+struct rs_known rs_known_find(const struct rs_key *key)
+{
+    size_t at = first_slot(key);
+    uint32_t what;
+    for (size_t i = 0; i < PROBES; i++) {
+        if (read_slot(&slots[(at + i) % SLOTS], key, &what) &&
+            what >> 24 == atomic_load(&generation)) {
+            return unpack(what);
+        }
+    }
+    return (struct rs_known){RS_TREAT_UNKNOWN, RS_KIND_other, NO_ORDINAL};
+}
+
+bool rs_known_first_look(const struct rs_key *key, struct rs_known *what)
+{
+    if (!last_hash.fresh || !rs_key_equal(&last_hash.key, key)) {
+        return false;
+    }
+    last_hash.fresh = false;
+    *what = last_hash.what;
+    return true;
+}
+
+int rs_primary_offer(int ordinal)
+{
+    int now = atomic_load(&primary);
+    while (now == NO_ORDINAL || now & INHERITED) {
+        if (atomic_compare_exchange_weak(&primary, &now, ordinal)) {
+            return ordinal;
+        }
+    }
+    return now;
+}
+
+int rs_primary(void)
+{
+    int now = atomic_load_explicit(&primary, memory_order_relaxed);
+    return now == NO_ORDINAL ? NO_ORDINAL : now & ~INHERITED;
+}
+
+void rs_torch_key_set(const uint8_t key[32])
+{
+    int none = 0;
+    if (atomic_compare_exchange_strong(&torch_key_state, &none, 1)) {
+        memcpy(torch_key, key, sizeof(torch_key));
+        atomic_store(&torch_key_state, 2);
+    }
+}
+
+bool rs_torch_key(uint8_t key[32])
+{
+    if (atomic_load(&torch_key_state) != 2) {
+        return false;
+    }
+    memcpy(key, torch_key, sizeof(torch_key));
+    return true;
+}
+
+void rs_known_forked(void)
+{
+    int now = atomic_load(&primary);
+    if (now != NO_ORDINAL) {
+        atomic_store(&primary, now | INHERITED);
+    }
+    if (atomic_load(&torch_key_state) == 1) {
+        atomic_store(&torch_key_state, 0);
+    }
+    last_hash.fresh = false;
+    atomic_fetch_add(&generation, 1);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What this process has hashed: digest -> (kind, ordinal, treatment), and its primary ordinal.
+ * Lock-free; a fork child starts with an empty memory and inherits the primary ordinal as a hint
+ * that its own first details replace (ranks may be fork siblings).
+ */
+#ifndef RS_RANK_KNOWN_H
+#define RS_RANK_KNOWN_H
+
+#include "route/key.h"
+#include <rankshare/names.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rs_treatment {
+    RS_TREAT_UNKNOWN,   /* not hashed here */
+    RS_TREAT_CANONICAL, /* shared: hashed in canonical form, or holds no ordinal */
+    RS_TREAT_NATIVE,    /* refused: the key is the one torch computed */
+    RS_TREAT_PRIVATE,   /* a second ordinal of this process: salted */
+};
+
+struct rs_known {
+    enum rs_treatment treatment;
+    enum rs_kind kind;
+    int ordinal; /* -1: the details hold none */
+};
+
+/* Remembers KEY for the process, and as the calling thread's last recognised hash. */
+void rs_known_add(const struct rs_key *key, const struct rs_known *what);
+
+/* What is known of KEY; treatment RS_TREAT_UNKNOWN when nothing is. */
+struct rs_known rs_known_find(const struct rs_key *key);
+
+/* Whether KEY is the calling thread's last recognised hash and this is the thread's first look at
+ * its place; from then on the answer is no. */
+bool rs_known_first_look(const struct rs_key *key, struct rs_known *what);
+
+/* Offers ORDINAL (>= 0) as the primary ordinal; returns the one in force. */
+int rs_primary_offer(int ordinal);
+
+/* The primary ordinal, or the inherited hint; -1 when no details with an ordinal were hashed. */
+int rs_primary(void);
+
+/* torch_key(), from the details; false when none have been seen. */
+void rs_torch_key_set(const uint8_t key[32]);
+bool rs_torch_key(uint8_t key[32]);
+
+/* In a fork child, before anything else. */
+void rs_known_forked(void);
+
+#endif

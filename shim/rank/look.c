@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/look.h"
+
+#include "base/log.h"
+#include "base/state.h"
+#include "base/sys.h"
+#include "rank/count.h"
+#include "rank/node.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static const uint64_t second_ns = 1000000000;
+
+/* Nanoseconds waited since the last own production, and whether one wait has run into the limit:
+ * then this process never waits again. */
+static _Atomic(uint64_t) waited_ns;
+static _Atomic(bool) gave_up;
+
+/* What counts and leases need to know about the three kinds of key. */
+struct look_kind {
+    enum rs_lease_kind lease;
+    bool waits; /* AOT entries of training graphs are written after collectives: nobody waits there
+                 */
+    enum rs_counter hits, misses, waited;
+};
+
+static const struct look_kind fx_kind = {RS_LEASE_FX, true, RS_C_fx_hits, RS_C_fx_misses,
+                                         RS_C_fx_waited};
+static const struct look_kind aot_kind = {RS_LEASE_AOT, false, RS_C_aot_hits, RS_C_aot_misses,
+                                          RS_C_aot_hits};
+static const struct look_kind triton_kind = {RS_LEASE_TRITON, true, RS_C_triton_hits,
+                                             RS_C_triton_misses, RS_C_triton_waited};
+
+static const struct look_kind *kind_of(enum rs_shape shape)
+{
+    switch (shape) {
+    case RS_SHAPE_FX_DIR:
+    case RS_SHAPE_FX_FILE:
+        return &fx_kind;
+    case RS_SHAPE_AOT_DIR:
+    case RS_SHAPE_AOT_FILE:
+        return &aot_kind;
+    default:
+        return &triton_kind;
+    }
+}
+
+bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_look_op op)
+{
+    look->op = op;
+    look->stage = RS_LOOK_FRESH;
+    look->first = false;
+    if (!rs_where(dirfd, path, &look->where)) {
+        return false;
+    }
+    switch (look->where.shape) {
+    case RS_SHAPE_FX_DIR:
+    case RS_SHAPE_AOT_DIR:
+    case RS_SHAPE_AOT_FILE: /* up to 2.7 the look-up is one of <key>/entry */
+    case RS_SHAPE_TRITON_GROUP:
+        look->first = op != RS_LOOK_WRITE && rs_known_first_look(&look->where.key, &look->known);
+        break;
+    case RS_SHAPE_FX_FILE:
+        break;
+    default:
+        return false;
+    }
+    if (look->first) {
+        const struct look_kind *kind = kind_of(look->where.shape);
+        look->place =
+            (struct rs_place){kind->lease, look->where.key, look->where.dev, look->where.ino};
+    }
+    return true;
+}
+
+/* A key's directory may be there without an entry: the producer is at work, or was killed. */
+static bool holds_entry(const char *path)
+{
+    struct dirent {
+        uint64_t ino;
+        int64_t off;
+        uint16_t reclen;
+        uint8_t type;
+        char name[];
+    };
+    union {
+        struct dirent first;
+        char bytes[4096];
+    } buffer;
+    bool found = false;
+    int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got;
+    while (!found && (got = rs_sys_getdents(fd, buffer.bytes, sizeof(buffer.bytes))) > 0) {
+        for (ssize_t at = 0; at < got && !found;) {
+            const struct dirent *entry = (const struct dirent *)(const void *)(buffer.bytes + at);
+            found = rs_shape_entry_name(entry->name);
+            at += entry->reclen;
+        }
+    }
+    rs_sys_close(fd);
+    return found;
+}
+
+static bool place_filled(const struct rs_look *look, bool found)
+{
+    bool directory = look->where.shape == RS_SHAPE_FX_DIR || look->where.shape == RS_SHAPE_AOT_DIR;
+    return found && (!directory || holds_entry(look->where.path));
+}
+
+static void note_hit(const struct rs_look *look)
+{
+    const struct look_kind *kind = kind_of(look->where.shape);
+    rs_count(look->stage == RS_LOOK_WAITED ? kind->waited : kind->hits, 1);
+    rs_node_event(RS_EVENT_HIT, look->known.kind, &look->where.key, 0);
+}
+
+static void note_miss(const struct rs_look *look)
+{
+    rs_count(kind_of(look->where.shape)->misses, 1);
+}
+
+/* Waits for the place's producer. True: look again. */
+static bool wait_for_producer(struct rs_look *look, struct rs_node *node)
+{
+    uint64_t limit = rs_config.wait_s * second_ns;
+    uint64_t used = atomic_load(&waited_ns), spent = 0;
+    if (atomic_load(&gave_up) || used >= limit) {
+        return false;
+    }
+    enum rs_wait_end end =
+        rs_lease_wait(&node->store, node->slot, &look->place, limit - used, &spent);
+    atomic_fetch_add(&waited_ns, spent);
+    rs_count(RS_C_wait_ns, spent);
+    rs_node_event(end == RS_WAIT_TIMEOUT ? RS_EVENT_TIMEOUT : RS_EVENT_WAIT, look->known.kind,
+                  &look->where.key, spent);
+    look->stage = RS_LOOK_WAITED;
+    switch (end) {
+    case RS_WAIT_ENDED:
+    case RS_WAIT_OWNER_DIED:
+        return true;
+    case RS_WAIT_TIMEOUT:
+        atomic_store(&gave_up, true);
+        rs_count(RS_C_wait_timeouts, 1);
+        rs_log("waited too long for %s; this process waits no more", look->where.path);
+        return false;
+    case RS_WAIT_SIGNAL:
+        rs_count(RS_C_wait_interrupted, 1);
+        return false;
+    case RS_WAIT_UNPRODUCTIVE:
+        break;
+    }
+    return false;
+}
+
+/* Nothing is there: become the producer, or wait. True: look again. */
+static bool ask(struct rs_look *look, struct rs_node *node)
+{
+    bool takeover = false;
+    switch (rs_lease_ask(&node->store, node->slot, &look->place, &takeover)) {
+    case RS_LEASE_PRODUCER:
+        rs_count(RS_C_leases, 1);
+        rs_count(RS_C_takeovers, takeover);
+        rs_node_event(takeover ? RS_EVENT_TAKEOVER : RS_EVENT_LEASE, look->known.kind,
+                      &look->where.key, 0);
+        look->stage = RS_LOOK_PRODUCER;
+        return true; /* somebody may have stored between the look and the lease */
+    case RS_LEASE_WAIT:
+        return wait_for_producer(look, node);
+    case RS_LEASE_UNPRODUCTIVE:
+    case RS_LEASE_NONE:
+        break;
+    }
+    return false;
+}
+
+bool rs_look_again(struct rs_look *look, bool found)
+{
+    if (!look->first) {
+        return false;
+    }
+    int saved = errno;
+    bool again = false;
+    const struct look_kind *kind = kind_of(look->where.shape);
+    struct rs_node *node = rs_node();
+    bool leased = node && node->slot && kind->waits && look->known.treatment == RS_TREAT_CANONICAL;
+    bool filled = place_filled(look, found);
+    if (node && node->slot && look->stage == RS_LOOK_FRESH) {
+        unsigned ended = rs_lease_next_lookup(&node->store, node->slot, kind->lease);
+        rs_count(RS_C_unproductive, ended);
+    }
+    if (filled) {
+        if (look->stage == RS_LOOK_PRODUCER) {
+            (void)rs_lease_stored(&node->store, node->slot, &look->place);
+            look->stage = RS_LOOK_FRESH;
+        }
+        note_hit(look);
+    } else {
+        /* ENOENT is what "nothing is there" means; another error is none of our business. */
+        bool missing = found || saved == ENOENT;
+        again = leased && missing && look->stage != RS_LOOK_PRODUCER && ask(look, node);
+        if (!again) {
+            note_miss(look);
+        }
+    }
+    errno = saved;
+    return again;
+}
+
+void rs_look_produced(void)
+{
+    atomic_store(&waited_ns, 0);
+}
+
+void rs_look_forked(void)
+{
+    atomic_store(&waited_ns, 0);
+    atomic_store(&gave_up, false);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/node.h"
+
+#include "base/log.h"
+#include "base/state.h"
+#include "base/sys.h"
+#include "rank/count.h"
+#include "rank/env.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNTIED, TYING, TIED, REFUSED };
+
+static _Atomic(int) state = UNTIED;
+static struct rs_node node;
+static bool mapped; /* the mapping outlives a fork, the slot does not */
+
+static _Atomic(uint64_t) counters[RS_COUNTER_COUNT];
+static _Atomic(struct rs_slot *) counting; /* where counts go; NULL: into `counters` */
+
+void rs_count(enum rs_counter counter, uint64_t add)
+{
+    struct rs_slot *slot = atomic_load_explicit(&counting, memory_order_acquire);
+    if (slot) {
+        rs_slot_count(slot, counter, add);
+    } else {
+        atomic_fetch_add_explicit(&counters[counter], add, memory_order_relaxed);
+    }
+}
+
+void rs_count_refusal(enum rs_reason reason)
+{
+    if (reason > RS_OK && reason < RS_REASON_COUNT) {
+        rs_count(rs_refusal_counter(reason), 1);
+    }
+}
+
+/* Moves what was counted so far. A count that another thread adds in between is moved by nobody and
+ * lost: one or two, at the very start. */
+static void move_counts(struct rs_slot *slot)
+{
+    atomic_store_explicit(&counting, slot, memory_order_release);
+    for (int i = 0; i < RS_COUNTER_COUNT; i++) {
+        uint64_t value = atomic_exchange_explicit(&counters[i], 0, memory_order_relaxed);
+        if (value) {
+            rs_slot_count(slot, (enum rs_counter)i, value);
+        }
+    }
+}
+
+static int number(enum rs_env variable, int fallback)
+{
+    const char *text = rs_env_get(variable);
+    if (!text) {
+        return fallback;
+    }
+    char *end;
+    long value = strtol(text, &end, 10);
+    return *end || value < 0 || value > 1000000 ? fallback : (int)value;
+}
+
+/* Session id and start time of its leader: the job of ranks that a shell or a script started. */
+static void session_job(char *job, size_t size)
+{
+    char path[64], text[512];
+    pid_t session = getsid(0);
+    unsigned long long start = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)session);
+    int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    ssize_t got = fd >= 0 ? rs_sys_pread(fd, text, sizeof(text) - 1, 0) : -1;
+    if (fd >= 0) {
+        rs_sys_close(fd);
+    }
+    if (got > 0) {
+        text[got] = '\0';
+        const char *at = strrchr(text, ')'); /* the program's name may hold anything */
+        enum { FIELDS_TO_START = 20 };       /* field 22, counted from behind the name */
+        for (int i = 0; at && i < FIELDS_TO_START; i++) {
+            at = strchr(at + 1, ' ');
+        }
+        start = at ? strtoull(at, NULL, 10) : 0;
+    }
+    snprintf(job, size, "session-%d-%llu", (int)session, start);
+}
+
+/* The job's name: RANKSHARE_JOB, else the elastic run with its master, else the session. */
+static void job_name(char *job, size_t size)
+{
+    const char *run = rs_env_get(RS_ENV_TORCHELASTIC_RUN_ID);
+    const char *address = rs_env_get(RS_ENV_MASTER_ADDR);
+    const char *port = rs_env_get(RS_ENV_MASTER_PORT);
+    if (rs_config.job[0]) {
+        snprintf(job, size, "%.*s", (int)size - 1, rs_config.job);
+    } else if (run) {
+        snprintf(job, size, "%s@%s:%s", run, address ? address : "", port ? port : "");
+    } else {
+        session_job(job, size);
+    }
+}
+
+static bool map_segment(void)
+{
+    char name[RS_SEGMENT_NAME_MAX];
+    if (mapped) {
+        return true;
+    }
+    if (!rs_store_name(name, (unsigned)geteuid(), rs_config.segment)) {
+        rs_log("segment: the name in RANKSHARE_SEGMENT can't be used");
+        return false;
+    }
+    enum rs_store_status status = rs_store_open(name, true, true, &node.store);
+    if (status != RS_STORE_OK) {
+        rs_log("segment %s: %s", name, rs_store_status_text(status));
+        return false;
+    }
+    mapped = true;
+    return true;
+}
+
+static int tie(void)
+{
+    char job[RS_JOB_NAME_MAX];
+    int saved = errno;
+    bool ready = map_segment();
+    if (ready) {
+        job_name(job, sizeof(job));
+        struct rs_identity identity = {
+            .job = job,
+            .rank = number(RS_ENV_RANK, number(RS_ENV_LOCAL_RANK, -1)),
+            .world = number(RS_ENV_WORLD_SIZE, 0),
+        };
+        node.slot = rs_slot_claim(&node.store, &identity);
+        if (node.slot) {
+            move_counts(node.slot);
+        }
+    } else {
+        rs_count(RS_C_segment_errors, 1);
+    }
+    errno = saved;
+    return ready ? TIED : REFUSED;
+}
+
+struct rs_node *rs_node_tie(void)
+{
+    int now = UNTIED;
+    if (atomic_compare_exchange_strong(&state, &now, TYING)) {
+        now = tie();
+        atomic_store_explicit(&state, now, memory_order_release);
+    }
+    /* Another thread may be at it: a few system calls. Go on without rather than wait for long. */
+    for (int i = 0; now == TYING && i < 1000; i++) {
+        sched_yield();
+        now = atomic_load_explicit(&state, memory_order_acquire);
+    }
+    return now == TIED ? &node : NULL;
+}
+
+struct rs_node *rs_node(void)
+{
+    return atomic_load_explicit(&state, memory_order_acquire) == TIED ? &node : NULL;
+}
+
+void rs_node_event(enum rs_event_type type, enum rs_kind kind, const struct rs_key *key,
+                   uint64_t value)
+{
+    struct rs_node *tied = rs_node();
+    if (tied) {
+        rs_event(&tied->store, tied->slot, type, kind, key, value);
+    }
+}
+
+void rs_node_forked(void)
+{
+    atomic_store(&counting, NULL);
+    for (int i = 0; i < RS_COUNTER_COUNT; i++) {
+        atomic_store_explicit(&counters[i], 0, memory_order_relaxed);
+    }
+    node.slot = NULL;
+    atomic_store(&state, UNTIED);
+    rs_store_forked();
+}

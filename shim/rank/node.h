@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This process's tie to the node's segment: mapped when the first key is recognised, never before,
+ * so that `gcc` and `ls` under the library leave no trace in shared memory. Thread safe; a fork
+ * child is untied and ties itself anew.
+ */
+#ifndef RS_RANK_NODE_H
+#define RS_RANK_NODE_H
+
+#include "store/store.h"
+
+struct rs_node {
+    struct rs_store store;
+    struct rs_slot *slot; /* NULL: no slot was free */
+};
+
+/* The tie, made when it is not there yet; NULL when there is no segment to be had (counted once).
+ */
+struct rs_node *rs_node_tie(void);
+
+/* The tie if there is one, else NULL. Never makes one. */
+struct rs_node *rs_node(void);
+
+/* Records an event if the process is tied. */
+void rs_node_event(enum rs_event_type type, enum rs_kind kind, const struct rs_key *key,
+                   uint64_t value);
+
+/* In a fork child, before anything else. */
+void rs_node_forked(void);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/view.h"
+
+#include "base/log.h"
+#include "base/state.h"
+#include "base/sys.h"
+#include "rank/count.h"
+#include "rank/known.h"
+#include "rank/node.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+/* An empty descriptor for reading and writing that lies in no directory: memfd, else a file that is
+ * unlinked at once. -1 where neither can be had. */
+static int scratch_file(void)
+{
+    int fd = (int)syscall(SYS_memfd_create, "rankshare-view", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL) { /* before Linux 6.3 */
+        fd = (int)syscall(SYS_memfd_create, "rankshare-view", MFD_CLOEXEC);
+    }
+    if (fd >= 0) {
+        return fd;
+    }
+    static const char *const places[] = {"/dev/shm", "/tmp", "/var/tmp"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        fd = rs_sys_openat(AT_FDCWD, places[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (fd >= 0) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* The same file, read-only and at offset 0: what a reader of the entry would have been given. */
+static int reopen_read_only(int fd)
+{
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    return rs_sys_openat(AT_FDCWD, link, O_RDONLY | O_CLOEXEC, 0);
+}
+
+bool rs_views_work(void)
+{
+    static _Atomic(int) tried; /* 0 not yet, 1 they work, 2 they don't */
+    int known = atomic_load_explicit(&tried, memory_order_relaxed);
+    if (known) {
+        return known == 1;
+    }
+    int saved = errno;
+    char byte = 'v', back = 0;
+    int fd = scratch_file();
+    bool works = false;
+    if (fd >= 0) {
+        int again = rs_sys_write(fd, &byte, 1) == 1 ? reopen_read_only(fd) : -1;
+        works = again >= 0 && rs_sys_pread(again, &back, 1, 0) == 1 && back == byte;
+        if (again >= 0) {
+            rs_sys_close(again);
+        }
+        rs_sys_close(fd);
+    }
+    atomic_store(&tried, works ? 1 : 2);
+    if (!works) {
+        rs_log(
+            "views do not work here (no memfd, no temporary file, or no /proc): keys stay native");
+    }
+    errno = saved;
+    return works;
+}
+
+bool rs_read_whole(int fd, struct rs_arena *arena, struct rs_bytes *out)
+{
+    struct stat st;
+    if (rs_sys_fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < 0 ||
+        (uint64_t)st.st_size > (uint64_t)1 << (RS_REWRITE_MEMORY_SHIFT - 1)) {
+        return false;
+    }
+    size_t size = (size_t)st.st_size;
+    uint8_t *data = rs_arena_alloc(arena, size + 1); /* one more: a file that has grown is seen */
+    if (!data) {
+        return false;
+    }
+    size_t have = 0;
+    while (have <= size) {
+        ssize_t got = rs_sys_pread(fd, data + have, size + 1 - have, (off_t)have);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            break;
+        }
+        have += (size_t)got;
+    }
+    *out = (struct rs_bytes){data, size};
+    return have == size;
+}
+
+bool rs_write_pieces(int fd, const struct rs_pieces *pieces)
+{
+    size_t at = 0, skip = 0; /* SKIP bytes of piece AT are written already */
+    while (at < pieces->count) {
+        struct iovec part[64];
+        size_t count = 0;
+        for (; count < sizeof(part) / sizeof(part[0]) && at + count < pieces->count; count++) {
+            part[count] = pieces->pieces[at + count];
+        }
+        part[0].iov_base = (char *)part[0].iov_base + skip;
+        part[0].iov_len -= skip;
+        ssize_t wrote = writev(fd, part, (int)count);
+        if (wrote < 0 && errno == EINTR) {
+            continue;
+        }
+        if (wrote < 0) {
+            return false;
+        }
+        size_t left = (size_t)wrote + skip;
+        while (at < pieces->count && left >= pieces->pieces[at].iov_len) {
+            left -= pieces->pieces[at++].iov_len;
+        }
+        skip = left;
+    }
+    return true;
+}
+
+bool rs_view_wanted(const struct rs_where *where, int *ordinal)
+{
+    if ((where->shape != RS_SHAPE_FX_FILE && where->shape != RS_SHAPE_AOT_FILE) ||
+        !rs_shape_entry_name(where->path + where->name)) {
+        return false;
+    }
+    struct rs_known known = rs_known_find(&where->key);
+    if (known.treatment == RS_TREAT_NATIVE || known.treatment == RS_TREAT_PRIVATE) {
+        return false;
+    }
+    *ordinal = known.treatment == RS_TREAT_CANONICAL ? known.ordinal : rs_primary();
+    return *ordinal > 0;
+}
+
+/* Puts the pieces into a descriptor that looks like the entry. -1 on failure. */
+static int fill_view(int fd, const struct rs_pieces *pieces)
+{
+    struct stat st;
+    int scratch = scratch_file();
+    if (scratch < 0) {
+        return -1;
+    }
+    int view = -1;
+    if (rs_write_pieces(scratch, pieces) && rs_sys_fstat(fd, &st) == 0) {
+        struct timespec times[2] = {st.st_atim, st.st_mtim};
+        /* The name is ours, so the mode may be set before the read-only descriptor is opened. */
+        if (syscall(SYS_fchmod, scratch, (st.st_mode & 0666) | 0400) == 0) {
+            (void)syscall(SYS_utimensat, scratch, NULL, times, 0);
+            view = reopen_read_only(scratch);
+        }
+    }
+    rs_sys_close(scratch);
+    return view;
+}
+
+static enum rs_view refuse(const struct rs_where *where, enum rs_reason reason)
+{
+    rs_count(RS_C_views_failed, 1);
+    rs_count_refusal(reason);
+    rs_log("no view of %s: %s", where->path, rs_reason_text(reason));
+    return RS_VIEW_FAILED;
+}
+
+/* Whether the entry is to be handed out as it is, by what REPORT says of it. */
+static bool raw(const struct rs_report *report)
+{
+    if (report->private_ordinal >= 0) {
+        rs_count(RS_C_raw_private, 1);
+        return true;
+    }
+    int ordinal = rs_report_ordinal(report);
+    if (ordinal > 0) {
+        rs_count(RS_C_raw_foreign, 1);
+    }
+    return report->reason == RS_OK && ordinal != 0;
+}
+
+enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int *view)
+{
+    struct rs_arena arena;
+    struct rs_bytes bytes;
+    struct rs_pieces pieces;
+    struct rs_report report;
+    uint8_t key[RS_TORCH_KEY_SIZE];
+    struct stat st;
+    int saved = errno;
+    enum rs_view result;
+
+    if (rs_sys_fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        errno = saved;
+        return RS_VIEW_RAW; /* a directory or a pipe by an entry's name holds no entry */
+    }
+    rs_rewrite_arena(&arena);
+    if (!rs_read_whole(fd, &arena, &bytes)) {
+        result = refuse(where, RS_REFUSED_limit);
+        goto out;
+    }
+    enum rs_kind kind = where->shape == RS_SHAPE_FX_FILE ? RS_KIND_fx_entry : RS_KIND_aot_entry;
+    enum rs_reason reason = rs_ordinal_rewrite(&arena, bytes, kind, rs_torch_key(key) ? key : NULL,
+                                               ordinal, &pieces, &report);
+    if (raw(&report)) {
+        result = RS_VIEW_RAW;
+    } else if (reason != RS_OK) {
+        result = refuse(where, reason);
+    } else if (report.collectives) {
+        result = refuse(where, RS_REFUSED_collective);
+    } else if ((*view = fill_view(fd, &pieces)) < 0) {
+        result = refuse(where, RS_REFUSED_views);
+    } else {
+        rs_count(RS_C_views, 1);
+        rs_count(RS_C_view_bytes, pieces.size);
+        rs_count(RS_C_kernel_names_left, report.kernels_left);
+        rs_node_event(RS_EVENT_VIEW, kind, &where->key, pieces.size);
+        result = RS_VIEW_MADE;
+    }
+out:
+    rs_arena_free(&arena);
+    errno = saved;
+    return result;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Views: the canonical entry on disk, shown with this rank's own ordinal.
+ * Thread and fork safe; memory comes from an arena and is gone on return.
+ */
+#ifndef RS_RANK_VIEW_H
+#define RS_RANK_VIEW_H
+
+#include "ordinal/ordinal.h"
+#include "rank/where.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+enum rs_view {
+    RS_VIEW_RAW,    /* hand out what is on disk */
+    RS_VIEW_MADE,   /* a descriptor with this rank's bytes */
+    RS_VIEW_FAILED, /* neither: the entry must look as if it were not there */
+};
+
+/* Whether an entry at WHERE may need a view in this process: an FX or AOT entry, under a key that
+ * is not native or private here, in a process whose ordinal is above 0. *ORDINAL gets the ordinal
+ * to show. */
+bool rs_view_wanted(const struct rs_where *where, int *ordinal);
+
+/* Looks at the entry open for reading at FD and makes its view of ORDINAL. RS_VIEW_MADE: *VIEW is a
+ * read-only descriptor at offset 0, close-on-exec, with the entry's mode and times. FD stays open
+ * and its offset unchanged. */
+enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int *view);
+
+/* Whether views can be made at all in this process; tried once. */
+bool rs_views_work(void);
+
+/* Reads the whole file at FD into the arena. False on any error or when it is too large or changes.
+ */
+bool rs_read_whole(int fd, struct rs_arena *arena, struct rs_bytes *out);
+
+/* Writes all pieces at FD's offset. False on any error (errno says which). */
+bool rs_write_pieces(int fd, const struct rs_pieces *pieces);
+
+/* Most memory that one entry may take while it is rewritten. */
+enum { RS_REWRITE_MEMORY_SHIFT = 31 };
+static inline void rs_rewrite_arena(struct rs_arena *arena)
+{
+    rs_arena_init(arena, (size_t)1 << RS_REWRITE_MEMORY_SHIFT);
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/where.h"
+
+#include "base/state.h"
+#include "base/sys.h"
+#include "rank/count.h"
+#include "rank/env.h"
+#include "rank/known.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum root_kind { INDUCTOR = 1, TRITON = 2 };
+
+struct identity {
+    uint64_t dev, ino;
+};
+
+static bool identify(const char *path, struct identity *out)
+{
+    struct stat st;
+    if (rs_sys_fstatat(AT_FDCWD, path, &st, 0) != 0 || !S_ISDIR(st.st_mode)) {
+        return false;
+    }
+    out->dev = st.st_dev;
+    out->ino = st.st_ino;
+    return true;
+}
+
+/* Whether ROOT, one of the job's settings, is the directory PATH (spelled alike, or the same
+ * inode). */
+static bool same_directory(const char *root, const char *path, const struct identity *id)
+{
+    if (strcmp(root, path) == 0) {
+        return true;
+    }
+    struct identity other;
+    return identify(root, &other) && other.dev == id->dev && other.ino == id->ino;
+}
+
+/* RANKSHARE_ROOTS: directories that hold either kind of cache. */
+static bool extra_root(const char *path, const struct identity *id)
+{
+    char root[RS_TEXT_MAX];
+    const char *at = rs_config.roots;
+    while (*at) {
+        size_t length = strcspn(at, ":");
+        if (length) {
+            memcpy(root, at, length);
+            root[length] = '\0';
+            if (same_directory(root, path, id)) {
+                return true;
+            }
+        }
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* Triton's own default: $TRITON_HOME/.triton/cache, else ~/.triton/cache. */
+static bool triton_default(const char *path, const struct identity *id)
+{
+    const char *home = rs_env_get(RS_ENV_TRITON_HOME);
+    if (!home) {
+        home = rs_env_get(RS_ENV_HOME);
+    }
+    char root[PATH_MAX];
+    if (!home || snprintf(root, sizeof(root), "%s/.triton/cache", home) >= (int)sizeof(root)) {
+        return false;
+    }
+    return same_directory(root, path, id);
+}
+
+static bool managed_inductor(const char *path, const struct identity *id)
+{
+    const char *root = rs_env_get(RS_ENV_TORCHINDUCTOR_CACHE_DIR);
+    return (root && same_directory(root, path, id)) || extra_root(path, id);
+}
+
+/* <inductor root>/triton/<k>: PATH without its last two components is an Inductor root. */
+static bool below_inductor(const char *path)
+{
+    char parent[PATH_MAX];
+    size_t length = strlen(path);
+    for (int i = 0; i < 2; i++) {
+        while (length > 0 && path[length - 1] != '/') {
+            length--;
+        }
+        if (length < 2) {
+            return false;
+        }
+        length--;
+    }
+    memcpy(parent, path, length);
+    parent[length] = '\0';
+    struct identity id;
+    return strncmp(path + length, "/triton/", 8) == 0 && identify(parent, &id) &&
+           managed_inductor(parent, &id);
+}
+
+static bool managed_triton(const char *path, const struct identity *id)
+{
+    const char *root = rs_env_get(RS_ENV_TRITON_CACHE_DIR);
+    return (root && same_directory(root, path, id)) || below_inductor(path) ||
+           triton_default(path, id) || extra_root(path, id);
+}
+
+/* Roots in which this process looked for a key that it made canonical: whatever the settings say,
+ * what lies there under such keys is canonical and must be shown so. A few at most; the table never
+ * shrinks. */
+enum { LEARNED = 32 };
+static _Atomic(uint64_t) learned[LEARNED];
+
+/* Another thread may take the place first; the next look then tries the one behind it. */
+static bool learn(_Atomic(uint64_t) *place, uint64_t word)
+{
+    uint64_t none = 0;
+    (void)atomic_compare_exchange_strong(place, &none, word);
+    return true;
+}
+
+static bool learned_root(const struct rs_where *where, const struct identity *id)
+{
+    uint64_t word = (id->ino * 0x9e3779b97f4a7c15u ^ id->dev) | 1;
+    for (int i = 0; i < LEARNED; i++) {
+        uint64_t there = atomic_load_explicit(&learned[i], memory_order_relaxed);
+        if (there == word) {
+            return true;
+        }
+        if (there == 0) {
+            return rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL &&
+                   learn(&learned[i], word);
+        }
+    }
+    return rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL;
+}
+
+/* Whether the root part of WHERE's path is managed; fills its identity. */
+static bool managed(struct rs_where *where)
+{
+    char root[PATH_MAX];
+    memcpy(root, where->path, where->root);
+    root[where->root] = '\0';
+    if (!where->root) {
+        return false; /* a cache in the root directory of the file system is nobody's */
+    }
+    struct identity id;
+    if (!identify(root, &id)) {
+        return false;
+    }
+    where->dev = id.dev;
+    where->ino = id.ino;
+    switch (where->shape) {
+    case RS_SHAPE_TRITON_DIR:
+    case RS_SHAPE_TRITON_GROUP:
+    case RS_SHAPE_TRITON_TMP:
+        return managed_triton(root, &id);
+    case RS_SHAPE_TRITON_LINK:
+        return managed_inductor(root, &id);
+    default:
+        return managed_inductor(root, &id) || learned_root(where, &id);
+    }
+}
+
+static bool split(struct rs_where *where)
+{
+    struct rs_parts parts;
+    rs_shape_split(where->path, &parts);
+    if (parts.shape == RS_SHAPE_NONE) {
+        return false;
+    }
+    where->shape = parts.shape;
+    where->key = parts.key;
+    where->root = parts.root;
+    where->name = (size_t)(parts.name - where->path);
+    return true;
+}
+
+/* The directory of PATH as the kernel sees it (links, "..", DIRFD and the working directory
+ * resolved), and the last component behind it. */
+static bool resolve(int dirfd, const char *path, struct rs_where *where)
+{
+    char parent[PATH_MAX], link[64];
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof(parent)) {
+        return false;
+    }
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    size_t name = length;
+    while (name > 0 && path[name - 1] != '/') {
+        name--;
+    }
+    memcpy(parent, path, name);
+    parent[name] = '\0';
+    int fd = rs_sys_openat(dirfd, name ? parent : ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t got = rs_sys_readlinkat(AT_FDCWD, link, where->path, sizeof(where->path) - 1);
+    rs_sys_close(fd);
+    if (got <= 0 || where->path[0] != '/' ||
+        (size_t)got + 1 + (length - name) >= sizeof(where->path)) {
+        rs_count(RS_C_path_errors, 1);
+        return false;
+    }
+    size_t at = (size_t)got;
+    if (at > 1) {
+        where->path[at++] = '/';
+    }
+    memcpy(where->path + at, path + name, length - name);
+    where->path[at + length - name] = '\0';
+    return true;
+}
+
+bool rs_where(int dirfd, const char *path, struct rs_where *where)
+{
+    int saved = errno;
+    bool inside = false;
+    size_t length = strlen(path);
+    /* The spelling that caches use costs nothing more; every other one asks the kernel. */
+    if (path[0] == '/' && length < sizeof(where->path)) {
+        memcpy(where->path, path, length + 1);
+        inside = split(where) && managed(where);
+    }
+    if (!inside) {
+        inside = resolve(dirfd, path, where) && split(where) && managed(where);
+    }
+    errno = saved;
+    return inside;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a path lies: its shape, and whether its root is one that the library manages. Costs a few
+ * system calls, so rs_shape_maybe() must have said yes first.
+ */
+#ifndef RS_RANK_WHERE_H
+#define RS_RANK_WHERE_H
+
+#include "route/shape.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rs_where {
+    enum rs_shape shape;
+    struct rs_key key;
+    uint64_t dev, ino;   /* of the root: <root> for FX and AOT, <triton root> for Triton shapes */
+    size_t root;         /* length of the root part of PATH */
+    size_t name;         /* offset of the last component in PATH */
+    char path[PATH_MAX]; /* absolute; its last components are plain names */
+};
+
+/* Fills WHERE and returns true when PATH (relative to DIRFD) belongs to a managed cache. The root
+ * need not hold anything yet, but must exist, except for RS_SHAPE_TRITON_LINK. errno is preserved.
+ * Thread and fork safe. */
+bool rs_where(int dirfd, const char *path, struct rs_where *where);
+
+#endif

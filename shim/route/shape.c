@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "route/shape.h"
+
+#include <string.h>
+
+enum {
+    TORCH_KEY = 1 + RS_NAME51, /* prefix letter and 51 characters */
+    UUID_TMP = 4 + 36,         /* "tmp." and a uuid with its dashes */
+    MAX_PARTS = 4,
+};
+
+struct part {
+    const char *text;
+    size_t length;
+};
+
+static bool part_is(const struct part *part, const char *text)
+{
+    size_t length = strlen(text);
+    return part->length == length && memcmp(part->text, text, length) == 0;
+}
+
+static bool ordinal_name(const char *text, size_t length)
+{
+    if (length == 4) {
+        return memcmp(text, "None", 4) == 0;
+    }
+    if (length == 0 || length > 3) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool group_name(const char *text, size_t length)
+{
+    static const char head[] = "__grp__", tail[] = ".json";
+    return length > sizeof(head) + sizeof(tail) - 2 && memcmp(text, head, sizeof(head) - 1) == 0 &&
+           memcmp(text + length - (sizeof(tail) - 1), tail, sizeof(tail) - 1) == 0;
+}
+
+bool rs_shape_maybe(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (!*name) {
+        /* "dir/": rare, and the name in front of the slashes counts. */
+        return slash && slash != path;
+    }
+    size_t length = strlen(name);
+    switch (length) {
+    case 43: /* base64url without padding */
+    case 44:
+    case RS_NAME51:
+    case TORCH_KEY: /* also 52 characters of Triton's base32 */
+    case 64:        /* hex */
+        return true;
+    case UUID_TMP:
+        return memcmp(name, "tmp.", 4) == 0;
+    case 5:
+        return memcmp(name, "entry", 5) == 0;
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+        return ordinal_name(name, length) && slash && slash - path >= 6 &&
+               memcmp(slash - 6, "triton", 6) == 0;
+    default:
+        return name[0] == '_' ? group_name(name, length) : name[0] == '.' && length > 6;
+    }
+}
+
+bool rs_shape_maybe_directory(const char *path)
+{
+    return rs_shape_maybe(path) || (!strchr(path, '/') && ordinal_name(path, strlen(path)));
+}
+
+/* The last components of PATH, last one first; trailing slashes are passed over. Returns how many
+ * were found before one that is empty, "." or "..". */
+static size_t last_parts(const char *path, struct part parts[MAX_PARTS])
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
+        end--;
+    }
+    size_t count = 0;
+    while (count < MAX_PARTS && end > 0) {
+        size_t begin = end;
+        while (begin > 0 && path[begin - 1] != '/') {
+            begin--;
+        }
+        struct part part = {path + begin, end - begin};
+        if (begin == 0 || part.length == 0 || part_is(&part, ".") || part_is(&part, "..")) {
+            break;
+        }
+        parts[count++] = part;
+        end = begin - 1;
+    }
+    return count;
+}
+
+static bool torch_key(const struct part *part, char prefix, struct rs_key *key)
+{
+    return part->length == TORCH_KEY && part->text[0] == prefix &&
+           rs_key_from_name51(part->text + 1, key);
+}
+
+/* <root> is what stands before the component FIRST; an empty one is the file system's root. */
+static void found(struct rs_parts *out, enum rs_shape shape, const char *path,
+                  const struct part *first)
+{
+    out->shape = shape;
+    out->root = (size_t)(first->text - path) - 1;
+}
+
+/* <root>/fxgraph/<xx>/<key>: KEY is the index of the key's component. */
+static bool split_fx(const char *path, const struct part *parts, size_t count, size_t key,
+                     struct rs_parts *out)
+{
+    if (count < key + 3 || !part_is(&parts[key + 2], "fxgraph") || parts[key + 1].length != 2 ||
+        !torch_key(&parts[key], 'f', &out->key) ||
+        memcmp(parts[key + 1].text, parts[key].text + 1, 2) != 0) {
+        return false;
+    }
+    found(out, key ? RS_SHAPE_FX_FILE : RS_SHAPE_FX_DIR, path, &parts[key + 2]);
+    return true;
+}
+
+static bool split_aot(const char *path, const struct part *parts, size_t count, size_t key,
+                      struct rs_parts *out)
+{
+    if (count < key + 2 || !part_is(&parts[key + 1], "aotautograd") ||
+        !torch_key(&parts[key], 'a', &out->key)) {
+        return false;
+    }
+    found(out, key ? RS_SHAPE_AOT_FILE : RS_SHAPE_AOT_DIR, path, &parts[key + 1]);
+    return true;
+}
+
+static bool split_triton(const char *path, const struct part *parts, size_t count,
+                         struct rs_parts *out)
+{
+    const struct part *last = &parts[0];
+    if (group_name(last->text, last->length) && count > 1 &&
+        rs_key_from_triton(parts[1].text, parts[1].length, &out->key)) {
+        found(out, RS_SHAPE_TRITON_GROUP, path, &parts[1]);
+        return true;
+    }
+    if (last->length == UUID_TMP && memcmp(last->text, "tmp.", 4) == 0) {
+        found(out, RS_SHAPE_TRITON_TMP, path, last);
+        return true;
+    }
+    if (count > 1 && ordinal_name(last->text, last->length) && part_is(&parts[1], "triton")) {
+        found(out, RS_SHAPE_TRITON_LINK, path, &parts[1]);
+        return true;
+    }
+    if (rs_key_from_triton(last->text, last->length, &out->key)) {
+        found(out, RS_SHAPE_TRITON_DIR, path, last);
+        return true;
+    }
+    return false;
+}
+
+void rs_shape_split(const char *path, struct rs_parts *out)
+{
+    struct part parts[MAX_PARTS];
+    memset(out, 0, sizeof(*out));
+    if (path[0] != '/') {
+        return;
+    }
+    size_t count = last_parts(path, parts);
+    if (count == 0) {
+        return;
+    }
+    out->name = parts[0].text;
+    if (split_fx(path, parts, count, 1, out) || split_fx(path, parts, count, 0, out) ||
+        split_aot(path, parts, count, 1, out) || split_aot(path, parts, count, 0, out) ||
+        split_triton(path, parts, count, out)) {
+        return;
+    }
+    out->shape = RS_SHAPE_NONE;
+}
+
+bool rs_shape_entry_name(const char *name)
+{
+    return name[0] != '.';
+}

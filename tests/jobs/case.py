@@ -1,0 +1,114 @@
+"""What all cases have in common: run a phase, compare with the table, look for what must never be."""
+
+import look
+import rig
+import table
+
+DEVICES = (0, 3, 11)  # the smallest, another one, and one of two digits
+
+
+class Failed(Exception):
+    """Nothing more can be learned from this case."""
+
+
+def gpu(mode, *devices, library=True, variables=None, **options):
+    """A rank that runs gpu_job.py; the keyword options become options of that program."""
+    arguments = [mode, "--report", "{out}.json"]
+    for device in devices:
+        arguments += ["--device", device]
+    for name, value in options.items():
+        arguments += [f"--{name}"] if value is True else [f"--{name}", value]
+    return rig.Rank("gpu_job.py", arguments, library, variables or {})
+
+
+class Test:
+    def __init__(self, name, place, rows):
+        self.name, self.place, self.rows = name, place, rows
+        self.setup = place.setup
+        self.mode = self.setup.mode
+        self.failures, self.notes = [], []
+        self.stats = look.Stats(place) if self.setup.tool and self.setup.library else None
+
+    def expect(self, condition, sentence):
+        if not condition:
+            self.failures.append(sentence)
+
+    def job(self, phase, ranks, cache=None, deadline=400, even=True):
+        """One job, with every check that holds for any job. even: all devices load equally much."""
+        cache = cache or self.place.cache()
+        outcome = self.place.run(ranks, cache, deadline)
+        if outcome.problem:
+            raise Failed(f"{phase}: {outcome.problem}")
+        log = look.read_driver_log(outcome.folder / "cuda")
+        numbers = self.measure(outcome, cache, log)
+        self.notes.append(f"{self.name}/{phase} {outcome.seconds:.1f} s "
+                          + " ".join(f"{k}={v}" for k, v in numbers.items()))
+        self.compare(phase, numbers, any(r.library for r in ranks))
+        for report in outcome.reports:
+            self.check_rank(phase, report, log, even)
+        strangers = {pid for pid, *_ in log.loads} - {report["pid"] for report in outcome.reports}
+        self.expect(not strangers, f"{phase}: processes that are no ranks loaded modules")
+        self.expect(not log.errors, f"{phase}: driver errors: {log.errors[:3]}")
+        left = look.leftovers(cache) if self.mode == "shared" else []
+        self.expect(not left, f"{phase}: left behind: {left[:3]}")
+        return outcome
+
+    def measure(self, outcome, cache, log):
+        names = ("fx_miss", "fx_hit", "aot_miss", "aot_hit", "asked", "bundled", "compiled")
+        numbers = {n: sum(r["counters"][n] for r in outcome.reports) for n in names}
+        numbers["fx_keys"] = len(look.keys(cache, "fx"))
+        numbers["aot_keys"] = len(look.keys(cache, "aot"))
+        numbers["groups"] = len(look.groups(cache, self.place.root / "home"))
+        numbers["loads"] = len(log.loads)
+        return numbers
+
+    def compare(self, phase, numbers, with_library):
+        key = self.mode, self.name, phase
+        if key not in self.rows:
+            raise Failed(f"{phase}: no row in {table.FILE.name} for {' '.join(key)}")
+        row, refusals = self.rows[key]
+        for sentence in table.differences(row, numbers):
+            self.failures.append(f"{phase}: {sentence}")
+        if self.stats and with_library:
+            for sentence in table.refusal_differences(refusals, self.stats.read()):
+                self.failures.append(f"{phase}: {sentence}")
+
+    def check_rank(self, phase, report, log, even):
+        """Every load, launch, source and graph of a rank is about its own devices."""
+        if not report.get("gpu"):
+            return
+        own, who = set(report["devices"]), f"{phase}: rank {report['rank']}"
+        used = log.devices(report["pid"])
+        self.expect(used == own, f"{who} is on {sorted(own)}, the driver saw it on {sorted(used)}")
+        if len(own) > 1:
+            loads = log.count_by_device(log.loads, report["pid"])
+            launches = log.count_by_device(log.launches, report["pid"])
+            self.expect(not even or len(set(loads.values())) == 1, f"{who}: loads by device {dict(loads)}")
+            self.expect(len(set(launches.values())) == 1,
+                        f"{who}: launches by device {dict(launches)}")
+        for source in report["sources"]:
+            self.expect(set(source["ordinals"] or ()) <= own,
+                        f"{who} holds {source['path']}, which is about {source['ordinals']}, "
+                        f"in {source['places']}")
+        for graph in report["graphs"]:
+            devices = set(graph["ordinals"]) | set(graph["device_idxs"])
+            self.expect(devices <= own and len(devices) < 2,
+                        f"{who}: graph {graph['key']} is about {sorted(devices)}")
+        self.check_kernels(who, own, report)
+
+    def check_kernels(self, who, own, report):
+        about = {source["path"]: set(source["ordinals"] or ()) for source in report["sources"]}
+        for kernel in report.get("kernels", []):
+            devices = set(kernel["devices"])
+            self.expect(devices <= own and len(devices) < 2,
+                        f"{who}: kernel {kernel['path']} is for {sorted(devices)}")
+            self.expect(about.get(kernel["path"], devices) <= devices,
+                        f"{who}: kernel for {sorted(devices)} names {kernel['path']}, "
+                        f"which is about {sorted(about.get(kernel['path'], ()))}")
+
+    def groups(self, cache=None):
+        return look.groups(cache or self.place.cache(), self.place.root / "home")
+
+    def same_groups(self, before, phase, cache=None):
+        new = self.groups(cache) - before
+        self.expect(not new, f"{phase}: compiled again: {sorted(map(str, new))[:3]}")

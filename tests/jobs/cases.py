@@ -1,0 +1,174 @@
+"""The cases. Each is a function that gets a Test; QUICK and FULL say which set it belongs to."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import rig
+from case import DEVICES, Failed, gpu
+
+sys.path.insert(0, str(rig.PROGRAMS))
+from report import ordinals_in  # noqa: E402
+
+
+def user(test):
+    """Own Triton kernel in a compiled function: cold, warm, and a plain process afterwards."""
+    ranks = [gpu("user", device) for device in DEVICES]
+    test.job("cold", ranks)
+    before = test.groups()
+    test.job("warm", ranks)
+    test.job("plain", [gpu("user", 0, library=False)])
+    test.same_groups(before, "warm")
+
+
+def adopt(test):
+    """A directory that a plain process on cuda:0 has filled."""
+    test.job("plain", [gpu("user", 0, library=False)])
+    before = test.groups()
+    test.job("ranks", [gpu("user", device) for device in DEVICES])
+    if test.mode == "shared":
+        test.same_groups(before, "ranks")
+
+
+def jit(test):
+    """A kernel that torch.compile never sees."""
+    ranks = [gpu("jit", device) for device in DEVICES]
+    test.job("cold", ranks)
+    test.job("warm", ranks)
+
+
+def pool(test):
+    """Kernels compiled by worker processes, which never hash a key."""
+    threads = {"TORCHINDUCTOR_COMPILE_THREADS": "2"}
+    ranks = [gpu("user", device, pool=True, variables=threads) for device in DEVICES]
+    test.job("cold", ranks)
+    before = test.groups()
+    test.job("plain", [gpu("user", 0, library=False)])
+    test.same_groups(before, "plain")
+
+
+def two_devices(test, order, **options):
+    """One process, one device after the other; then the same in a fresh process."""
+    test.job("cold", [gpu("user", *order, **options)])
+    before = test.groups()
+    test.job("warm", [gpu("user", *order, **options)])
+    test.same_groups(before, "warm")
+    return before
+
+
+def two_devices_10(test):
+    two_devices(test, (1, 0))
+
+
+def two_devices_01(test):
+    two_devices(test, (0, 1))
+
+
+def two_devices_pool(test):
+    two_devices(test, (1, 0), pool=True, variables={"TORCHINDUCTOR_COMPILE_THREADS": "2"})
+
+
+def two_devices_turned(test):
+    """The second process meets the devices in the other order."""
+    test.job("cold", [gpu("user", 1, 0)])
+    test.job("turned", [gpu("user", 0, 1)], even=test.mode == "plain")
+    test.job("plain", [gpu("user", 0, library=False)])
+
+
+def digests(test, every):
+    """Digests of files under the library are those that this process computes without it."""
+    ranks = [rig.Rank("digests.py", ["{out}.json", "--every", every], library)
+             for library in (True, False)]
+    outcome = test.place.run(ranks)
+    if outcome.problem:
+        raise Failed(outcome.problem)
+    under, plain = outcome.reports
+    wrong = sorted(path for path in plain if under.get(path) != plain[path])
+    test.expect(not wrong, f"digests differ: {wrong[:3]}")
+    test.expect(under.keys() == plain.keys(), "not the same files")
+    number = next(i for i, path in enumerate(plain) if path.endswith("codecache.py") or i > 900)
+    path = list(plain)[number - number % 3]
+    test.expect(plain[path] == hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+                f"the digest of {path} is wrong in a plain process too")
+    test.notes.append(f"digests {outcome.seconds:.1f} s, {len(plain)} files")
+
+
+def digests_sample(test):
+    digests(test, 7)
+
+
+def digests_all(test):
+    digests(test, 1)
+
+
+def small(test):
+    """Forward and backward: two graphs."""
+    ranks = [gpu("small", device) for device in DEVICES]
+    test.job("cold", ranks, deadline=900)
+    before = test.groups()
+    test.job("warm", ranks, deadline=900)
+    test.job("plain", [gpu("small", 0, library=False)])
+    test.same_groups(before, "warm")
+
+
+def in_group(test, mode, devices, phase):
+    meeting = test.place.root / f"meeting-{phase}"
+    return [gpu(mode, device, group=meeting) for device in devices]
+
+
+def ddp(test):
+    """DistributedDataParallel over gloo."""
+    test.job("cold", in_group(test, "ddp", (0, 3), "cold"), deadline=900)
+    before = test.groups()
+    test.job("warm", in_group(test, "ddp", (0, 3), "warm"), deadline=900)
+    test.same_groups(before, "warm")
+
+
+def collective(test):
+    """An all_reduce inside the graph: such keys stay native."""
+    test.job("cold", in_group(test, "coll", (0, 3), "cold"))
+    test.job("warm", in_group(test, "coll", (0, 3), "warm"))
+
+
+def cpu(test):
+    """CPU ranks: losses to the last digit as in a job without the library."""
+    losses = {}
+    for name, library in (("alone", False), ("cold", True), ("warm", True)):
+        meeting = test.place.root / f"meeting-{name}"
+        ranks = [rig.Rank("cpu_job.py", ["--group", meeting, "--report", "{out}.json"], library)
+                 for _ in range(2)]
+        cache = test.place.cache("cache-alone" if name == "alone" else "cache")
+        outcome = test.job(name, ranks, cache, deadline=900)
+        losses[name] = [report["losses"] for report in outcome.reports]
+    for name in ("cold", "warm"):
+        test.expect(losses[name] == losses["alone"],
+                    f"{name}: losses {losses[name]} instead of {losses['alone']}")
+
+
+def mega_cache(test):
+    """Artifacts saved by each rank name its own device, and warm the same device elsewhere."""
+    blobs = {device: test.place.root / f"blob{device}" for device in (0, 3)}
+    outcome = test.job("save", [gpu("user", device, save=blob) for device, blob in blobs.items()])
+    for report in outcome.reports:
+        own = report["devices"]
+        test.expect(report["blob_ordinals"] == own,
+                    f"save: the blob of {own} is about {report['blob_ordinals']}")
+    for device, blob in blobs.items():
+        test.expect(ordinals_in(blob.read_bytes()) == [device], f"{blob.name} on disk is another")
+    test.job("load", [gpu("user", 3, load=blobs[3])], test.place.cache("elsewhere"))
+
+
+def driver(test):
+    """The pretend driver itself."""
+    import selfcheck
+
+    for sentence in selfcheck.run(test.setup, test.place.root):
+        test.failures.append(sentence)
+
+
+QUICK = {"driver": driver, "user": user, "adopt": adopt, "jit": jit, "pool": pool,
+         "two-devices-10": two_devices_10, "two-devices-01": two_devices_01,
+         "digests-sample": digests_sample}
+FULL = {**QUICK, "small": small, "ddp": ddp, "collective": collective, "cpu": cpu,
+        "mega-cache": mega_cache, "two-devices-pool": two_devices_pool,
+        "two-devices-turned": two_devices_turned, "digests-all": digests_all}

@@ -1,0 +1,24 @@
+# Real PyTorch jobs on pretended GPUs; included by the top Makefile. See docs/testing-torch.md.
+# Before it is included nothing need be set; BUILD is the build directory, PYTHON3 runs the harness.
+
+BUILD ?= build
+PYTHON3 ?= python3
+TORCH_VERSION ?= 2.15.0
+TORCH_JOBS_FLAGS ?=
+TORCH_JOBS = $(PYTHON3) tests/jobs/run.py $(TORCH_JOBS_FLAGS)
+TORCH_JOBS_SHARED = --library $(BUILD)/librankshare.so --tool $(BUILD)/rankshare
+
+.PHONY: torch-env test-torch test-torch-quick test-torch-plain
+
+torch-env:
+	ci/torch-env $(TORCH_VERSION)
+
+test-torch: $(BUILD)/librankshare.so $(BUILD)/rankshare
+	$(TORCH_JOBS) --set full $(TORCH_JOBS_SHARED)
+
+test-torch-quick: $(BUILD)/librankshare.so $(BUILD)/rankshare
+	$(TORCH_JOBS) --set quick $(TORCH_JOBS_SHARED)
+
+# Without the library: checks the harness, the pretended GPUs and the plain half of the table.
+test-torch-plain:
+	$(TORCH_JOBS) --set full

@@ -1,0 +1,140 @@
+"""A GPU job as a user would write it. It knows nothing of cache sharing.
+
+    gpu_job.py MODE --device 3 --report FILE
+
+Modes: jit (a Triton kernel launched directly), user (the same kernel inside a compiled function), small
+(forward and backward of a small network), ddp (the same under DistributedDataParallel), coll (an
+all_reduce inside the graph).
+"""
+
+import argparse
+import os
+import time
+
+import torch
+import torch.distributed as dist
+import triton
+import triton.language as tl
+
+import report
+
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=mask) * factor, mask=mask)
+
+
+def scale(x, factor):
+    y = torch.empty_like(x)
+    n = x.numel()
+    scale_kernel[(triton.cdiv(n, 256),)](x, y, n, factor, BLOCK=256)
+    return y
+
+
+def run_jit(device, options):
+    for _ in range(options.steps):
+        scale(torch.zeros(4096, device=device), 2.0)
+
+
+def user_function(x):
+    return torch.sin(scale(x, 2.0)) + 1
+
+
+def run_user(device, options):
+    function = torch.compile(user_function, fullgraph=True)
+    with torch.no_grad():
+        for _ in range(options.steps):
+            result = function(torch.zeros(4096, device=device))
+    assert result.device == device, (result.device, device)
+
+
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(64, 128)
+        self.second = torch.nn.Linear(128, 64)
+
+    def forward(self, x):
+        return self.second(torch.nn.functional.gelu(self.first(x)))
+
+
+def train(model, device, options):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(options.steps):
+        optimizer.zero_grad()
+        loss = model(torch.ones(32, 64, device=device)).square().mean()
+        loss.backward()
+        optimizer.step()
+
+
+def run_small(device, options):
+    train(torch.compile(Network().to(device)), device, options)
+
+
+def run_ddp(device, options):
+    model = torch.nn.parallel.DistributedDataParallel(Network().to(device), device_ids=[device.index])
+    train(torch.compile(model), device, options)
+
+
+def run_coll(device, options):
+    import torch.distributed._functional_collectives as collectives
+
+    @torch.compile(fullgraph=True)
+    def function(x):
+        return collectives.all_reduce(torch.sin(x) + 1, "sum", dist.group.WORLD) * 2
+
+    with torch.no_grad():
+        for _ in range(options.steps):
+            function(torch.zeros(4096, device=device))
+
+
+RUN = {"jit": run_jit, "user": run_user, "small": run_small, "ddp": run_ddp, "coll": run_coll}
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("mode", choices=RUN)
+    parser.add_argument("--device", type=int, action="append", required=True,
+                        help="CUDA device; given twice, the program uses one after the other")
+    parser.add_argument("--report", required=True, help="file for the report")
+    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--pool", action="store_true", help="wait for the compile workers first")
+    parser.add_argument("--group", help="file through which a gloo process group meets")
+    parser.add_argument("--load", help="a saved Mega-Cache to start from")
+    parser.add_argument("--save", help="where to save a Mega-Cache at the end")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    torch.cuda.set_device(options.device[0])
+    torch._inductor.config.pattern_matcher = False  # saves ten seconds for each process
+    report.listen()
+    if options.load:
+        with open(options.load, "rb") as file:
+            torch.compiler.load_cache_artifacts(file.read())
+    if options.group:
+        dist.init_process_group("gloo", init_method=f"file://{options.group}",
+                                rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
+    if options.pool:
+        from torch._inductor.async_compile import AsyncCompile
+
+        while not AsyncCompile().use_process_pool():
+            time.sleep(0.1)
+    for index in options.device:
+        RUN[options.mode](torch.device("cuda", index), options)
+    blob = b""
+    if options.save:
+        blob, _ = torch.compiler.save_cache_artifacts()
+        with open(options.save, "wb") as file:
+            file.write(blob)
+    report.write(options.report, gpu=True, devices=options.device,
+                 blob_ordinals=report.ordinals_in(blob))
+    if options.group:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

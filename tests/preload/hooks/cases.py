@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of cases: which hook, what about it, and how to see it."""
+import importlib
+
+ALL = {}
+MODULES = ('cases_open', 'cases_stat', 'cases_store', 'cases_look', 'cases_rest', 'cases_edge')
+
+
+class Case:
+    def __init__(self, hooks, title, function, environment, prepare, hashed, ordinal):
+        self.hooks, self.title, self.function = hooks, title, function
+        self.environment, self.prepare, self.hashed, self.ordinal = environment, prepare, hashed, ordinal
+        self.name = '%s: %s' % (' '.join(hooks) or 'edge', title)
+
+
+def case(hooks, title, environment=None, prepare=None, hashed=('aot', 'fx'), ordinal=11, **fixed):
+    """Adds a case. HOOKS: names it calls. ENVIRONMENT: variables on top ({root} is filled in, None
+    takes one away). PREPARE: run on the root beforehand, without the library. HASHED: details that the
+    rank hashes first. FIXED: further arguments of the function."""
+    def add(function):
+        names = tuple(hooks.split())
+        one = Case(names, title, lambda rank: function(rank, **fixed), environment or {}, prepare, hashed, ordinal)
+        if one.name in ALL:
+            raise RuntimeError('two cases named ' + one.name)
+        ALL[one.name] = one
+        return function
+    return add
+
+
+def load():
+    for module in MODULES:
+        importlib.import_module(module)
+    return ALL

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Odd names, odd roots, odd files, several ordinals in one process."""
+import errno
+import hashlib
+import os
+import shutil
+
+import fixture
+from cases import case
+from cases_open import is_view
+from cases_rest import NOWHERE, shown
+from cases_stat import sizes
+from cases_store import fresh, temporary
+from rank import Failed, Skipped, read_all, read_raw
+
+
+def spelled(rank, path):
+    """Reads, stats and refuses to write under another spelling of the FX entry's name."""
+    is_view(rank, rank.succeed('open', path, os.O_RDONLY), rank.fx_view)
+    sizes(rank, 'stat', path, len(rank.fx_view))
+    rank.fail(errno.EACCES, 'open', path, os.O_RDWR)
+
+
+@case('open stat', 'relative names, dots, doubled and trailing slashes')
+def spellings(rank):
+    rest = os.path.relpath(rank.fx, rank.root)
+    for path in (rank.root + '//' + rest, rank.root + '/./' + rest, rank.fx_dir + '/../' + rest.split('/', 2)[2],
+                 rank.fx_dir + '//' + os.path.basename(rank.fx), rank.root + '/fxgraph/../' + rest,
+                 '/proc/self/root' + rank.fx):
+        spelled(rank, path)
+    for folder in (rank.root, rank.fx_dir, os.path.dirname(rank.fx_dir), '/'):
+        os.chdir(folder)
+        spelled(rank, os.path.relpath(rank.fx, folder))
+        spelled(rank, './' + os.path.relpath(rank.fx, folder))
+    rank.fail(errno.ENOTDIR, 'open', rank.fx + '/', os.O_RDONLY)
+
+
+@case('open stat', 'a root behind a symbolic link, by either name', environment={'TORCHINDUCTOR_CACHE_DIR': '{root}.link'})
+def linked_root(rank):
+    os.symlink(rank.root, rank.root + '.link')
+    spelled(rank, rank.fx)
+    spelled(rank, rank.fx.replace(rank.root, rank.root + '.link'))
+
+
+@case('open stat', 'a link to the root beside it')
+def link_to_root(rank):
+    os.symlink('root', rank.root + '.link')
+    spelled(rank, rank.fx.replace(rank.root, rank.root + '.link'))
+
+
+@case('open stat', 'a link to the entry under another name')
+def link_to_entry(rank):
+    """Torch makes none; what must not happen is that the name decides what one rank sees of the entry."""
+    path = os.path.join(rank.fx_dir, 'x' * 51)
+    os.symlink(os.path.basename(rank.fx), path)
+    spelled(rank, path)
+
+
+@case('open stat', 'a root with a slash behind it', environment={'TORCHINDUCTOR_CACHE_DIR': '{root}/'})
+@case('open stat', 'RANKSHARE_ROOTS', environment={'TORCHINDUCTOR_CACHE_DIR': None,
+                                                   'RANKSHARE_ROOTS': '/nowhere::{root}:/else'})
+def other_settings(rank):
+    spelled(rank, rank.fx)
+
+
+@case('open', 'no root: the entry is what lies there', environment=NOWHERE)
+def no_root(rank):
+    rank.equal(shown(rank), 'raw', 'what is read')
+
+
+@case('open', 'a process that has hashed nothing sees the disk', hashed=())
+def nothing_hashed(rank):
+    hashlib.sha256(b'something else').digest()
+    rank.equal(shown(rank), 'raw', 'what is read')
+    rank.succeed('open', rank.fx, os.O_RDWR)
+
+
+@case('open', 'a rank of cuda:0 sees the disk', ordinal=0)
+def ordinal_zero(rank):
+    rank.equal(read_all(rank.succeed('open', rank.fx, os.O_RDONLY)), rank.fx_raw, 'what is read')
+    rank.succeed('open', rank.fx, os.O_RDWR)
+    rank.counts(views=0)
+
+
+@case('open', 'after a warm AOT hit the FX entry is opened without being hashed', hashed=('aot',))
+def not_hashed(rank):
+    rank.equal(shown(rank), 'view', 'what is read')
+    rank.counts(views=1, view_bytes=len(rank.fx_view))
+
+
+@case('open', 'a fork child sees what its parent saw, until it has details of its own')
+def fork_child(rank):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if shown(rank) == 'view' else 2
+            rank.hash('fx', 3)
+            fd = os.open(rank.fx, os.O_RDONLY)
+            code = code or (0 if read_all(fd) == read_raw(rank.told['views']['3']['fx']) else 3)
+        finally:
+            os._exit(code)
+    rank.equal(os.waitpid(child, 0)[1] >> 8, 0, 'the child (2: no view, 3: not the view of its own ordinal)')
+    rank.equal(shown(rank), 'view', 'what the parent reads afterwards')
+
+
+@case('open stat', 'half an entry is hidden')
+def half(rank):
+    rank.put(rank.fx, rank.fx_raw[:len(rank.fx_raw) * 2 // 3])
+    rank.fail(errno.ENOENT, 'open', rank.fx, os.O_RDONLY)
+    rank.fail(errno.ENOENT, 'fopen', rank.fx, 'r')
+    rank.counts(views=0)
+    rank.check(rank.counter('views_failed') >= 2, 'views_failed was not counted')
+
+
+@case('open stat', 'an entry that goes bad after a stat is EIO, not absent')
+def goes_bad(rank):
+    sizes(rank, 'stat', rank.fx, len(rank.fx_view))
+    rank.put(rank.fx, rank.fx_raw[:1000])
+    rank.fail(errno.EIO, 'open', rank.fx, os.O_RDONLY)
+
+
+@case('open', 'an empty file and one of zeros are no entries')
+def nonsense(rank):
+    for data in (b'', b'\0' * 4096, b'\x80\x04.', os.urandom(5000)):
+        rank.put(rank.fx, data)
+        fd = rank.call('open', rank.fx, os.O_RDONLY)
+        rank.check(fd < 0 or read_all(fd) == data, 'other bytes than those on disk')
+
+
+@case('open stat', 'a directory, a FIFO and a dangling link in the place of an entry')
+def not_files(rank):
+    path = os.path.join(rank.fx_dir, 'd' * 51)
+    os.mkdir(path)
+    rank.check(rank.call('open', path, os.O_RDONLY | os.O_DIRECTORY) >= 0, 'a directory cannot be opened')
+    os.rmdir(path)
+    os.symlink('nowhere', path)
+    rank.fail(errno.ENOENT, 'open', path, os.O_RDONLY)
+    os.unlink(path)
+    os.mkfifo(path)
+    rank.call('open', path, os.O_RDONLY | os.O_NONBLOCK)  # any answer, but no waiting
+    rank.call('stat', path, bytes(256))
+
+
+@case('open', "temporary names of an entry's directory are themselves")
+def temporary_file(rank):
+    rank.put(temporary(rank), rank.fx_view)
+    rank.equal(read_all(rank.succeed('open', temporary(rank), os.O_RDWR)), rank.fx_view, 'what is read')
+
+
+@case('open stat rename mkdir opendir access', 'names of 4096 bytes and more, and an empty one')
+def long_names(rank):
+    for length in (4095, 4096, 4097, 9000):
+        path = rank.root + '/x' * ((length - len(rank.fx)) // 2) + rank.fx[len(rank.root):]
+        path = path.replace('/x', '//', 1) if len(path) < length else path
+        rank.check(abs(len(path) - length) <= 1, 'the test made a name of %d bytes' % len(path))
+        expected = errno.ENAMETOOLONG if len(path) >= 4096 else errno.ENOENT
+        rank.fail(expected, 'open', path, os.O_RDONLY)
+        rank.fail(expected, 'stat', path, bytes(256))
+        rank.fail(expected, 'access', path, os.R_OK)
+        rank.fail(expected, 'opendir', os.path.dirname(path))
+        rank.fail(expected, 'rename', rank.fx, path)
+        rank.fail(expected, 'mkdir', path, 0o755)
+    slashes = rank.root + '/' * (4095 - len(rank.fx)) + rank.fx[len(rank.root):]
+    rank.equal(len(slashes), 4095 - 0, 'length of the name')
+    spelled(rank, slashes)
+    rank.fail(errno.ENOENT, 'open', '', os.O_RDONLY)
+    rank.fail(errno.ENOENT, 'stat', '', bytes(256))
+    rank.fail(errno.ENOENT, 'rename', '', '')
+    rank.equal(rank.disk(rank.fx), rank.fx_raw, 'the disk')
+
+
+@case('open stat access rename mkdir opendir statx', 'no address at all is EFAULT')
+def no_address(rank):
+    rank.fail(errno.EFAULT, 'open', None, os.O_RDONLY)
+    rank.fail(errno.EFAULT, 'stat', None, bytes(256))
+    rank.fail(errno.EFAULT, 'access', None, os.R_OK)
+    rank.fail(errno.EFAULT, 'mkdir', None, 0o755)
+    rank.fail(errno.EFAULT, 'rename', rank.root, None)
+
+
+@case('open stat', 'no permission to read the entry')
+def no_permission(rank):
+    os.chmod(rank.fx, 0)
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+    rank.fail(errno.EACCES, 'open', rank.fx, os.O_RDONLY)
+    sizes(rank, 'stat', rank.fx, len(rank.fx_raw))
+
+
+@case('open', 'another user may read what is readable')
+def other_user(rank):
+    if os.geteuid() != 0:
+        raise Skipped('not root')
+    os.seteuid(65534)
+    rank.equal(shown(rank), 'view', 'what is read')
+
+
+@case('open', 'an entry of a third ordinal is handed out as it is')
+def third_ordinal(rank):
+    foreign = read_raw(rank.told['views']['3']['fx'])
+    rank.put(rank.fx, foreign)
+    rank.equal(read_all(rank.succeed('open', rank.fx, os.O_RDONLY)), foreign, 'what is read')
+    rank.counts(raw_foreign=1, views=0)
+
+
+# ---- a second ordinal in one process ----------------------------------------------------------------
+
+def private_place(rank, ordinal=12):
+    details = read_raw(rank.told['details'][str(ordinal)]['fx'])
+    salted = b'rankshare:ordinal:%d\0' % ordinal + details
+    key = fixture.name51(salted)
+    return hashlib.sha256(salted).digest(), os.path.join(rank.root, 'fxgraph', key[:2], 'f' + key)
+
+
+@case('rename open', 'a second ordinal: salted key, marked entry, raw for everyone')
+def second_ordinal(rank):
+    digest, folder = private_place(rank)
+    rank.equal(rank.hash('fx', 12), digest, 'the digest of the second ordinal')
+    native = read_raw(rank.told['views']['12']['fx'])
+    rank.check(rank.hash('fx', 12) != hashlib.sha256(read_raw(rank.told['details']['0']['fx'])).digest(), 'the canonical key')
+    os.makedirs(folder)
+    source, target = os.path.join(folder, '.1.2.tmp'), os.path.join(folder, 'e' * 51)
+    rank.put(source, native)
+    rank.succeed('rename', source, target)
+    stored = rank.disk(target)
+    rank.check(stored is not None and stored.startswith(native), 'the native bytes are not on disk')
+    rank.check(len(stored) > len(native), 'no mark behind them')
+    rank.equal(read_all(os.open(target, os.O_RDONLY)), stored, 'what this process reads')
+    rank.equal(shown(rank), 'view', 'an entry of the first ordinal')
+    rank.counts(keys_private=3 - 1, stores_private=1, raw_private=0)
+
+
+@case('open', 'a marked entry is raw for a rank that knows nothing of it')
+def marked(rank):
+    """As a second_ordinal case of another process would have left it."""
+    digest, folder = private_place(rank)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            rank.hash('fx', 11)
+            rank.hash('fx', 12)
+            os.makedirs(folder)
+            rank.put(os.path.join(folder, '.1.2.tmp'), read_raw(rank.told['views']['12']['fx']))
+            os.rename(os.path.join(folder, '.1.2.tmp'), os.path.join(folder, 'e' * 51))
+            code = 0
+        finally:
+            os._exit(code)
+    rank.equal(os.waitpid(child, 0)[1], 0, 'the process that stores')
+    path = os.path.join(folder, 'e' * 51)
+    stored = rank.disk(path)
+    rank.check(len(stored) > len(read_raw(rank.told['views']['12']['fx'])), 'no mark on disk')
+    rank.equal(read_all(os.open(path, os.O_RDONLY)), stored, 'what is read')
+    sizes(rank, 'stat', path, len(stored))
+    rank.check(rank.counter('raw_private') >= 1, 'raw_private was not counted')
+
+
+# ---- keys that stay native ---------------------------------------------------------------------------
+
+def native_root(root):
+    """An entry of ordinal 11 under its native key, as a plain process on that device leaves it."""
+
+
+@case('open rename', 'a remote cache: keys stay native, entries too',
+      environment={'TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE': '1'}, hashed=())
+def remote_cache(rank):
+    details = read_raw(rank.told['details']['11']['fx'])
+    key = fixture.name51(details)
+    import _hashlib
+    rank.equal(fixture.name51(details), key, 'the key')
+    canonical = os.path.basename(rank.fx_dir)[1:]
+    rank.check(key != canonical, 'this key is the canonical one: it shows nothing')
+    import base64
+    digest = _hashlib.openssl_sha256(details).digest()
+    rank.check(base64.b32encode(digest)[:51].decode().lower() != canonical, 'the key is canonical')
+    folder = os.path.join(rank.root, 'fxgraph', key[:2], 'f' + key)
+    os.makedirs(folder)
+    rank.put(os.path.join(folder, '.1.2.tmp'), rank.fx_view)
+    path = os.path.join(folder, 'e' * 51)
+    rank.succeed('rename', os.path.join(folder, '.1.2.tmp'), path)
+    rank.equal(rank.disk(path), rank.fx_view, 'the disk')
+    rank.equal(read_all(os.open(path, os.O_RDONLY)), rank.fx_view, 'what is read')
+    rank.counts(refused_remote_cache=2 + 1, keys_canonical=0)
+
+
+@case('open', 'views need no directory of their own: /tmp and /dev/shm full of nothing')
+def few_descriptors(rank):
+    """With two descriptors left a view cannot be made and must not turn into the raw bytes."""
+    import resource
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    free = os.open('/dev/null', os.O_RDONLY)
+    os.close(free)
+    for left in (1, 2, 3):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + left, hard))
+        fd = rank.call('open', rank.fx, os.O_RDONLY)
+        said = rank.errno
+        data = read_all(fd) if fd >= 0 else None
+        if fd >= 0:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        if data not in (None, rank.fx_view):
+            raise Failed('with %d descriptors left: the raw bytes' % left)
+        if data is None:
+            rank.check(said in (errno.EMFILE, errno.ENOENT, errno.EIO), 'errno is %d' % said)
+    rank.equal(shown(rank), 'view', 'with descriptors again')
+
+
+@case('open', 'the directory vanishes under a rank', prepare=fresh('aot'))
+def vanishes(rank):
+    shutil.rmtree(os.path.join(rank.root, 'fxgraph'))
+    rank.fail(errno.ENOENT, 'open', rank.fx, os.O_RDONLY)
+    shutil.rmtree(rank.root)
+    rank.fail(errno.ENOENT, 'open', rank.fx, os.O_RDONLY)

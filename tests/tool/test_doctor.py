@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""doctor: what stands against sharing, and a Python under the library."""
+import os
+import shutil
+import sys
+
+from harness import Skip
+
+
+def cases(context):
+    library = context.empty_library()
+    doctor = ("doctor", "--library", library)
+
+    def well():
+        context.expect(0, *doctor, out=r"^Nothing stands against sharing here")
+
+    yield "doctor: nothing wrong", well
+
+    wrong = [({"RANKSHARE_WAIT": "soon"}, r"^WRONG  RANKSHARE_WAIT=soon makes no sense; 300 is used"),
+             ({"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}, r"^WRONG  TORCHINDUCTOR_FORCE_DISABLE_CACHES=1: "),
+             ({"TORCHINDUCTOR_FX_GRAPH_CACHE": "0"}, r"^WRONG  TORCHINDUCTOR_FX_GRAPH_CACHE=0: "),
+             ({"TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1"}, r"^WRONG  TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE=1: ")]
+
+    def wrong_case(changes, pattern):
+        return lambda: context.expect(4, *doctor, out=pattern, env=context.environment(**changes))
+
+    for changes, pattern in wrong:
+        yield "doctor: " + " ".join("=".join(pair) for pair in changes.items()), wrong_case(changes, pattern)
+
+    def notes():
+        context.expect(0, *doctor, out=r"^note   RANKSHARE_WAITS is no option",
+                       env=context.environment(RANKSHARE_WAITS="1", TORCHINDUCTOR_FX_GRAPH_CACHE="1"))
+
+    yield "doctor: an option that there isn't", notes
+
+    def no_library():
+        context.expect(4, "doctor", "--library", context.path("no.so"), out=r"^WRONG  library: none")
+        context.expect(4, "doctor", "--library", context.path("text.so", b"text"), out=r"^WRONG  library: .* no shared")
+
+    yield "doctor: no library", no_library
+
+    def bad_segment():
+        name, path = context.segment("doctor")
+        with open(path, "r+b") as file:
+            file.write(b"nonsense")
+        context.expect(4, *doctor, "--segment", name, out=r"^WRONG  segment: ")
+
+    yield "doctor: a damaged segment", bad_segment
+
+    def blind():
+        """A library that does nothing: the keys come out native, and doctor says so."""
+        result = context.expect(4, *doctor, "--python", sys.executable, out=r"^WRONG  constructor: .* as it is")
+        assert b"left no trace" in result.stdout, result.stdout
+
+    yield "doctor: a library that sees nothing", blind
+
+    def no_python():
+        for python in ("/bin/true", "/nonexistent/python"):
+            context.expect(4, *doctor, "--python", python, out=r"does not run a Python script")
+
+    yield "doctor: what is no Python", no_python
+
+    def setuid():
+        if context.uid != 0:
+            raise Skip("needs root")
+        python = context.path("setuid-python")
+        shutil.copy("/bin/true", python)
+        os.chmod(python, 0o4755)
+        context.expect(4, *doctor, "--python", python, out=r"^WRONG  .*set-user-ID")
+
+    yield "doctor: a setuid Python", setuid
+
+    def real():
+        if not os.path.exists(context.library):
+            raise Skip("librankshare.so isn't built")
+        before = set(os.listdir("/dev/shm"))
+        result = context.expect(0, "doctor", "--library", context.library, "--python", sys.executable,
+                                out=r"^Sharing can work with")
+        text = result.stdout.decode()
+        for road in ("constructor", "update", "new"):
+            assert "ok     %s: a key on cuda:1 is hashed in canonical form" % road in text, text
+        left = {name for name in set(os.listdir("/dev/shm")) - before if ".doctor" in name}
+        assert not left, left
+
+    yield "doctor: a Python under the library", real

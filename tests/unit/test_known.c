@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/known.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <string.h>
+
+static struct rs_key key_number(uint32_t number)
+{
+    struct rs_key key;
+    memset(&key, 0, sizeof(key));
+    for (size_t i = 0; i + 4 <= sizeof(key.bytes); i += 4) {
+        uint32_t word = (number + (uint32_t)i) * 2654435761u;
+        memcpy(key.bytes + i, &word, sizeof(word));
+    }
+    return key;
+}
+
+static void add(uint32_t number, enum rs_treatment treatment, int ordinal)
+{
+    struct rs_key key = key_number(number);
+    struct rs_known what = {treatment, RS_KIND_fx_details, ordinal};
+    rs_known_add(&key, &what);
+}
+
+static struct rs_known find(uint32_t number)
+{
+    struct rs_key key = key_number(number);
+    return rs_known_find(&key);
+}
+
+Test(known, remembers_and_replaces)
+{
+    cr_assert(find(1).treatment == RS_TREAT_UNKNOWN);
+    add(1, RS_TREAT_CANONICAL, 127);
+    add(2, RS_TREAT_PRIVATE, 0);
+    add(3, RS_TREAT_NATIVE, -1);
+    cr_assert(find(1).treatment == RS_TREAT_CANONICAL && find(1).ordinal == 127);
+    cr_assert(find(2).treatment == RS_TREAT_PRIVATE && find(2).ordinal == 0);
+    cr_assert(find(3).treatment == RS_TREAT_NATIVE && find(3).ordinal == -1);
+    add(1, RS_TREAT_NATIVE, 4);
+    cr_assert(find(1).treatment == RS_TREAT_NATIVE && find(1).ordinal == 4);
+}
+
+Test(known, more_keys_than_slots_forget_but_never_lie)
+{
+    enum { MANY = 20000 };
+    for (uint32_t i = 0; i < MANY; i++) {
+        add(i, RS_TREAT_CANONICAL, (int)(i % 100));
+    }
+    unsigned kept = 0;
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct rs_known what = find(i);
+        if (what.treatment != RS_TREAT_UNKNOWN) {
+            kept++;
+            cr_assert(what.ordinal == (int)(i % 100));
+        }
+    }
+    cr_assert(kept > 4000, "%u kept", kept);
+}
+
+Test(known, one_first_look_per_hash)
+{
+    struct rs_known what;
+    struct rs_key one = key_number(1), two = key_number(2);
+    cr_assert(!rs_known_first_look(&one, &what));
+    add(1, RS_TREAT_CANONICAL, 3);
+    cr_assert(!rs_known_first_look(&two, &what));
+    cr_assert(rs_known_first_look(&one, &what) && what.ordinal == 3);
+    cr_assert(!rs_known_first_look(&one, &what));
+    add(1, RS_TREAT_CANONICAL, 3);
+    cr_assert(rs_known_first_look(&one, &what), "hashed again, looked up again");
+}
+
+static void *look_elsewhere(void *argument)
+{
+    struct rs_known what;
+    struct rs_key one = key_number(1);
+    *(bool *)argument = rs_known_first_look(&one, &what);
+    return NULL;
+}
+
+Test(known, the_last_hash_belongs_to_its_thread)
+{
+    pthread_t thread;
+    bool looked = true;
+    add(1, RS_TREAT_CANONICAL, 3);
+    pthread_create(&thread, NULL, look_elsewhere, &looked);
+    pthread_join(thread, NULL);
+    cr_assert(!looked);
+}
+
+Test(known, the_first_ordinal_is_primary_and_a_child_starts_anew)
+{
+    cr_assert(rs_primary() == -1);
+    cr_assert(rs_primary_offer(3) == 3);
+    cr_assert(rs_primary_offer(0) == 3);
+    add(1, RS_TREAT_CANONICAL, 3);
+    rs_known_forked();
+    cr_assert(rs_primary() == 3, "a hint");
+    cr_assert(find(1).treatment == RS_TREAT_UNKNOWN, "the parent's keys say nothing of the child");
+    cr_assert(rs_primary_offer(5) == 5);
+    cr_assert(rs_primary_offer(3) == 5);
+}

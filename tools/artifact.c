@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads an artifact and asks the engine about it.
+ */
+#include "artifact.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory of the engine for one artifact: it stays well below, whatever the file says. */
+static size_t arena_limit(size_t size)
+{
+    return ((size_t)64 << 20) + size * 16;
+}
+
+bool artifact_open(struct artifact *artifact, const char *path)
+{
+    memset(artifact, 0, sizeof(*artifact));
+    artifact->path = path;
+    if (!tool_read(path, &artifact->bytes, &artifact->memory))
+        return false;
+    rs_arena_init(&artifact->arena, arena_limit(artifact->bytes.size));
+    artifact->kind = rs_kind_of(artifact->bytes);
+    rs_ordinal_scan(&artifact->arena, artifact->bytes, artifact->kind, &artifact->report);
+    return true;
+}
+
+void artifact_free(struct artifact *artifact)
+{
+    rs_arena_free(&artifact->arena);
+    free(artifact->memory);
+}
+
+enum rs_reason artifact_reason(const struct artifact *artifact)
+{
+    const struct rs_report *report = &artifact->report;
+
+    if (report->reason != RS_OK)
+        return report->reason;
+    if (report->private_ordinal >= 0)
+        return RS_REFUSED_second_ordinal;
+    /* Generated Python isn't looked up by a shared key, so what it calls refuses nothing. */
+    if (report->collectives && artifact->kind != RS_KIND_python)
+        return RS_REFUSED_collective;
+    return RS_OK;
+}
+
+void artifact_refusal(const struct artifact *artifact, enum rs_reason reason)
+{
+    const char *name = tool_file_name(artifact->path);
+
+    if (artifact->report.reason == reason)
+        tool_error(name, "refused (%s): %s, at byte %zu", rs_reason_name(reason),
+                   rs_reason_text(reason), artifact->report.where);
+    else
+        tool_error(name, "refused (%s): %s", rs_reason_name(reason), rs_reason_text(reason));
+}

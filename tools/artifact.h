@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An artifact file as `key`, `ordinals` and `rewrite` look at it: read, told apart, scanned.
+ */
+#ifndef RS_TOOLS_ARTIFACT_H
+#define RS_TOOLS_ARTIFACT_H
+
+#include "tool.h"
+
+struct artifact {
+    const char *path;
+    struct rs_bytes bytes;
+    void *memory; /* owns what BYTES points to */
+    struct rs_arena arena;
+    enum rs_kind kind;
+    struct rs_report report;
+};
+
+/* Reads and scans PATH ("-": standard input). On failure says why and returns false; artifact_free
+ * is needed only after success. */
+bool artifact_open(struct artifact *artifact, const char *path);
+void artifact_free(struct artifact *artifact);
+
+/* Why ARTIFACT is not shared between ranks, or RS_OK: the engine's reason, else what the ranks
+ * themselves refuse. */
+enum rs_reason artifact_reason(const struct artifact *artifact);
+
+/* Says on standard error why the artifact is refused. */
+void artifact_refusal(const struct artifact *artifact, enum rs_reason reason);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages, files and numbers for the verbs.
+ */
+#include "tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* No artifact comes near this; /dev/zero and a wrong file name do. */
+static const size_t READ_LIMIT = (size_t)1 << 30;
+
+bool tool_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input,
+                int *status)
+{
+    int error = argp_parse(argp, argc, argv, flags, NULL, input);
+
+    if (!error)
+        return true;
+    tool_error(NULL, "%s", strerror(error));
+    *status = TOOL_USAGE;
+    return false;
+}
+
+void tool_error(const char *subject, const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout); /* so that messages stand where they belong when both go to one place */
+    fputs("rankshare: ", stderr);
+    if (subject)
+        fprintf(stderr, "%s: ", subject);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+const char *tool_file_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+/* Reads FD to its end. Returns 0 or an errno value. */
+static int read_all(int fd, uint8_t **data, size_t *size)
+{
+    size_t room = 1 << 16, used = 0;
+    uint8_t *buffer = malloc(room);
+    int error = buffer ? 0 : ENOMEM;
+
+    while (!error) {
+        if (used == room) {
+            uint8_t *larger = room < READ_LIMIT ? realloc(buffer, room * 2) : NULL;
+            if (!larger) {
+                error = room < READ_LIMIT ? ENOMEM : EFBIG;
+                break;
+            }
+            buffer = larger;
+            room *= 2;
+        }
+        ssize_t got = read(fd, buffer + used, room - used);
+        if (got == 0)
+            break;
+        if (got > 0)
+            used += (size_t)got;
+        else if (errno != EINTR)
+            error = errno;
+    }
+    if (error) {
+        free(buffer);
+        return error;
+    }
+    *data = buffer;
+    *size = used;
+    return 0;
+}
+
+bool tool_read(const char *path, struct rs_bytes *bytes, void **memory)
+{
+    bool standard = strcmp(path, "-") == 0;
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    int error = fd < 0 ? errno : read_all(fd, &data, &size);
+
+    if (fd >= 0 && !standard)
+        close(fd);
+    *memory = data;
+    *bytes = (struct rs_bytes){data, size};
+    if (error == EFBIG)
+        tool_error(tool_file_name(path), "larger than 1 GiB, which no artifact is");
+    else if (error)
+        tool_error(tool_file_name(path), "%s", strerror(error));
+    return error == 0;
+}
+
+static int write_all(int fd, const struct rs_pieces *pieces)
+{
+    for (size_t i = 0; i < pieces->count; i++) {
+        const char *at = pieces->pieces[i].iov_base;
+        size_t left = pieces->pieces[i].iov_len;
+
+        while (left > 0) {
+            ssize_t done = write(fd, at, left);
+            if (done < 0 && errno == EINTR)
+                continue;
+            if (done < 0)
+                return errno;
+            at += done;
+            left -= (size_t)done;
+        }
+    }
+    return 0;
+}
+
+/* Writes a temporary file beside PATH and renames it. Returns 0 or an errno value. */
+static int replace_file(const char *path, const struct rs_pieces *pieces)
+{
+    char *temporary = tool_format("%s.%ld.tmp", path, (long)getpid());
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int error = fd < 0 ? errno : write_all(fd, pieces);
+
+    if (fd >= 0 && close(fd) != 0 && !error)
+        error = errno;
+    if (!error && rename(temporary, path) != 0)
+        error = errno;
+    if (fd >= 0 && error)
+        unlink(temporary);
+    free(temporary);
+    return error;
+}
+
+/* Devices, pipes and symbolic links are written through; renaming over them would replace them. */
+static int write_through(const char *path, const struct rs_pieces *pieces)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int error = fd < 0 ? errno : write_all(fd, pieces);
+
+    if (fd >= 0 && close(fd) != 0 && !error)
+        error = errno;
+    return error;
+}
+
+bool tool_write(const char *path, const struct rs_pieces *pieces)
+{
+    struct stat st;
+    int error;
+
+    if (strcmp(path, "-") == 0) {
+        error = write_all(STDOUT_FILENO, pieces);
+        path = "standard output";
+    } else if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        error = write_through(path, pieces);
+    } else {
+        error = replace_file(path, pieces);
+    }
+    if (error)
+        tool_error(path, "%s", strerror(error));
+    return error == 0;
+}
+
+bool tool_flush(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    tool_error("standard output", "%s", strerror(errno));
+    return false;
+}
+
+bool tool_number(const char *text, long min, long max, long *number)
+{
+    char *end;
+
+    errno = 0;
+    *number = strtol(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && *number >= min && *number <= max;
+}
+
+void *tool_alloc(size_t size)
+{
+    void *memory = calloc(1, size ? size : 1);
+
+    if (!memory) {
+        tool_error(NULL, "%s", strerror(ENOMEM));
+        exit(TOOL_UNREADABLE);
+    }
+    return memory;
+}
+
+char *tool_format(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) {
+        tool_error(NULL, "%s", strerror(ENOMEM));
+        exit(TOOL_UNREADABLE);
+    }
+    return text;
+}

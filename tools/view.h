@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the segment says, copied out of it: jobs, their processes, and counters. A plain snapshot
+ * that stays as it is while ranks go on counting.
+ */
+#ifndef RS_TOOLS_VIEW_H
+#define RS_TOOLS_VIEW_H
+
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One process of a job, or the sum of those whose slots were reused (FOLDED: no pid, no rank). */
+struct view_process {
+    bool folded;
+    int rank; /* -1: unknown */
+    long pid;
+    int ordinal; /* -1: unknown */
+    int alive;   /* 1 yes, 0 no, -1 can't be judged */
+    uint64_t counters[RS_COUNTER_COUNT];
+};
+
+struct view_job {
+    char id[RS_JOB_NAME_MAX];
+    char torch[RS_VERSION_MAX], triton[RS_VERSION_MAX], device[RS_DEVICE_MAX]; /* "": unknown */
+    uint64_t first_ns;              /* CLOCK_REALTIME of its first process */
+    int world;                      /* 0 unknown */
+    struct view_process *processes; /* by rank, then pid; folded last */
+    size_t count;
+    uint64_t total[RS_COUNTER_COUNT];
+};
+
+struct view {
+    struct view_job *jobs; /* oldest first */
+    size_t count;
+};
+
+/* Opens the segment NAME for reading and copies it. On failure VIEW is empty. */
+enum rs_store_status view_read(const char *name, struct view *view);
+void view_free(struct view *view);
+const struct view_job *view_find(const struct view *view, const char *id);
+
+/* Sum of the refusal counters. */
+uint64_t view_refused(const uint64_t counters[RS_COUNTER_COUNT]);
+
+/* Name of the segment: OVERRIDE (an option's argument), else RANKSHARE_SEGMENT, else the user's
+ * own. Says so and returns false when it can't be a name. */
+bool view_segment_name(const char *override, char name[RS_SEGMENT_NAME_MAX]);
+
+#endif
