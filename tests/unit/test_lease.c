@@ -360,6 +360,32 @@ Test(lease, signal_ends_the_wait)
     pthread_join(thread, NULL);
 }
 
+static void *store_soon(void *arg)
+{
+    struct timespec soon = {.tv_nsec = 100000000};
+    nanosleep(&soon, NULL);
+    cr_assert(rs_lease_stored(&f.store, slot, arg));
+    return NULL;
+}
+
+Test(lease, waiters_are_woken_at_once)
+{
+    uint64_t shortest = UINT64_MAX; /* the machine may be busy in one of five */
+    for (unsigned i = 0; i < 5; i++) {
+        struct rs_place place = place_of(i);
+        struct holder holder;
+        pthread_t owner = hold_elsewhere(&holder, &place), other;
+        uint64_t waited;
+        pthread_create(&other, NULL, store_soon, &place);
+        cr_assert_eq(rs_lease_wait(&f.store, slot, &place, 10 * second, &waited), RS_WAIT_ENDED);
+        shortest = waited < shortest ? waited : shortest;
+        pthread_barrier_wait(&holder.over);
+        pthread_join(owner, NULL);
+        pthread_join(other, NULL);
+    }
+    cr_assert_lt(shortest, 300 * 1000000, "a slice would be 500 ms");
+}
+
 Test(lease, waiting_uses_no_cpu)
 {
     struct rs_place place = place_of(1);

@@ -82,7 +82,7 @@ Test(lease_word, steps)
     for (int step = 0; step < STEPS; step++) {
         for (int state = RS_LS_FREE; state <= RS_LS_UNPRODUCTIVE; state++) {
             for (int taken = 0; taken <= 1; taken++) {
-                uint64_t from = rs_lw_make((enum rs_lease_state)state, taken, old, 41), to;
+                uint64_t from = rs_lw_make((enum rs_lease_state)state, taken, old, 41), to = 0;
                 bool legal = take((enum step)step, from, &to);
                 int wanted = next[step][state][taken];
                 cr_assert_eq(legal, wanted != NO, "step %d from %d, taken %d", step, state, taken);

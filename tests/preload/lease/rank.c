@@ -4,10 +4,10 @@
  *
  *   lease rank SEGMENT DIRECTORY name=value...
  *
- * job=, rank=, key= (first artifact), keys= (how many, one after the other), ms= (time to make
- * one), wait= (budget in milliseconds), kill=POINT (die there), nth= (at its nth pass), and act=,
- * what a producer does: store, fail, hang, die (half way), move (on to the next lookup), leave (its
- * thread ends), fork.
+ * job=, rank=, key= (first artifact), keys= (how many, one after the other), threads= (each wants
+ * all of them), ms= (time to make one), wait= (budget in milliseconds), kill=POINT (die there),
+ * nth= (at its nth pass), and act=, what a producer does: store, fail, hang, die (half way), move
+ * (on to the next lookup), leave (its thread ends), fork.
  */
 #include "lease.h"
 
@@ -25,7 +25,7 @@
 
 static struct {
     const char *dir, *job, *act;
-    int rank, keys, ms, wait_ms, nth;
+    int rank, keys, threads, ms, wait_ms, nth;
     unsigned key;
     enum rs_kill kill;
 } options = {.job = "job", .act = "store", .keys = 1, .wait_ms = 20000, .nth = 1};
@@ -270,6 +270,8 @@ static void parse(int argc, char **argv)
             options.key = (unsigned)number;
         } else if (strcmp(name, "keys") == 0) {
             options.keys = number;
+        } else if (strcmp(name, "threads") == 0) {
+            options.threads = number;
         } else if (strcmp(name, "ms") == 0) {
             options.ms = number;
         } else if (strcmp(name, "wait") == 0) {
@@ -280,6 +282,15 @@ static void parse(int argc, char **argv)
             _exit(5);
         }
     }
+}
+
+static void *want_all(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < options.keys && !signalled; i++) {
+        want(options.key + (unsigned)i);
+    }
+    return NULL;
 }
 
 int rank_main(int argc, char **argv)
@@ -301,8 +312,15 @@ int rank_main(int argc, char **argv)
     } else if (acts("fork")) {
         fork_while_waiting(options.key);
     }
-    for (int i = 0; i < options.keys && !signalled; i++) {
-        want(options.key + (unsigned)i);
+    enum { MOST_THREADS = 16 };
+    pthread_t threads[MOST_THREADS];
+    int count = options.threads < MOST_THREADS ? options.threads : MOST_THREADS;
+    for (int i = 0; i < count; i++) {
+        pthread_create(&threads[i], NULL, want_all, NULL);
+    }
+    want_all(NULL);
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
     }
     return 0;
 }

@@ -33,7 +33,7 @@ static int below(unsigned *seed, int limit)
     return rand_r(seed) % limit;
 }
 
-/* What makes the round deadly for one rank. Returns whether it may die. */
+/* What makes the round deadly for one rank. Returns whether it is any trouble. */
 static bool fate(unsigned *seed, char *text, size_t size)
 {
     switch (below(seed, 6)) {
@@ -42,10 +42,10 @@ static bool fate(unsigned *seed, char *text, size_t size)
         return true;
     case 1:
         snprintf(text, size, "act=fail");
-        return false;
+        return true;
     case 2:
         snprintf(text, size, "act=move");
-        return false;
+        return true;
     case 3:
     case 4: {
         size_t point = (size_t)below(seed, (int)(sizeof(points) / sizeof(points[0])));
@@ -68,12 +68,13 @@ static const char *judge_calm(const struct bench *bench, unsigned key, int ranks
     return NULL;
 }
 
-/* One more producer for each death at most. */
-static const char *judge_deadly(const struct bench *bench, unsigned key, int deaths)
+/* One more producer at most for each rank that died or failed: where all ranks of the job were gone
+ * for a moment, the next one is another run and is elected. */
+static const char *judge_deadly(const struct bench *bench, unsigned key, int troubles)
 {
     for (unsigned i = key; i < key + KEYS; i++) {
-        CHECK(count_log(bench, LOG_ELECTED, i) <= 1 + deaths);
-        CHECK(count_log(bench, LOG_TAKEOVER, i) <= 1);
+        CHECK(count_log(bench, LOG_ELECTED, i) <= 1 + troubles);
+        CHECK(count_log(bench, LOG_TAKEOVER, i) <= troubles);
     }
     return NULL;
 }
@@ -82,21 +83,21 @@ static void one_round(const struct bench *bench, struct result *result, int row,
                       unsigned *seed)
 {
     pid_t pids[MOST];
-    int ranks = 2 + below(seed, MOST - 1), deaths = 0;
+    int ranks = 2 + below(seed, MOST - 1), troubles = 0;
     unsigned key = (unsigned)(row * 100000 + round * 10 + 1);
     bool deadly = below(seed, 3) == 0;
     clear_log(bench);
     for (int i = 0; i < ranks; i++) {
         char more[64] = "";
         if (deadly && below(seed, 2)) {
-            deaths += fate(seed, more, sizeof(more));
+            troubles += fate(seed, more, sizeof(more));
         }
         pids[i] = rank_start(bench, "job=r%d.%d rank=%d key=%u keys=%d ms=%d %s", row, round, i,
                              key, KEYS, below(seed, 12), more);
     }
     const char *wrong = join_all(pids, ranks, LIMIT_MS) ? NULL : "a rank hung or failed";
     if (!wrong) {
-        wrong = deadly ? judge_deadly(bench, key, deaths) : judge_calm(bench, key, ranks);
+        wrong = deadly ? judge_deadly(bench, key, troubles) : judge_calm(bench, key, ranks);
     }
     atomic_fetch_add(deadly ? &result->deadly : &result->calm, 1);
     if (wrong) {
