@@ -173,7 +173,7 @@ SAME = (
     ('bash: functions, exports, traps, process substitution', ['bash', '-c', SHELL]),
     ('sh: here documents, background jobs', 'cat <<X | tr a-z A-Z\nabc\nX\n(sleep 0.1; echo late) & wait; echo $?; cd /; pwd; umask'),
     ('an empty environment', 'env -i sh -c "echo \\$HOME; env | sort"'),
-    ('xargs, pipelines and temporary files', 'seq 200 | xargs -P 4 -n 5 echo | sort -n | cksum; mktemp -u x.XXX | wc -c'),
+    ('xargs, pipelines and temporary files', 'seq 200 | xargs -P 4 -n 5 echo | sort -n | cksum; f=$(mktemp); echo x >$f; cat $f; rm $f'),
     ('closed descriptors 0, 1, 2', 'sh -c "ls root; cat /dev/null; true" 0<&- 1>&- 2>&-; echo $?'),
     ('awk, sed, sort, grep', 'seq 1000 | awk "{s+=\\$1} END {print s}"; grep -rl FxGraph root | wc -l; seq 5 | sed -n 2,3p | sort -r'),
     ('200 short processes', 'i=0; while [ $i -lt 200 ]; do /bin/true || echo failed; i=$((i+1)); done; echo $i'),
