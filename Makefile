@@ -27,7 +27,7 @@ WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 # into __open_2(), another of our hooks.
 BASE    := -std=gnu11 $(WARN) -Iinclude -Ishim -MMD -MP -D_GNU_SOURCE -fno-strict-aliasing $(SAN) $(EXTRA)
 SHIM    := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
-           -U_FORTIFY_SOURCE -fno-delete-null-pointer-checks
+           -U_FORTIFY_SOURCE
 TOOL    := $(BASE) -DRS_LIBDIR='"$(LIBDIR)"'
 
 # Static archives that end up hidden inside the library.
