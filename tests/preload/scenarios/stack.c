@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Another interposer of the same names: counts the calls that reach it and passes them on. Each call
- * of a program must reach it once, whether it stands in front of us or behind.
+ * Another interposer of the same names: counts the calls that reach it and passes them on. Each
+ * call of a program must reach it once, whether it stands in front of us or behind.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -37,7 +37,8 @@ OPEN(open64)
     int name(const char *restrict path, type *restrict out)                                        \
     {                                                                                              \
         stats += counted(path);                                                                    \
-        int (*next)(const char *, type *) = (int (*)(const char *, type *))dlsym(RTLD_NEXT, #name); \
+        int (*next)(const char *, type *) =                                                        \
+            (int (*)(const char *, type *))dlsym(RTLD_NEXT, #name);                                \
         return next(path, out);                                                                    \
     }
 STAT(stat, struct stat)
