@@ -22,7 +22,6 @@ SAY      = $(if $(filter 0,$(V)),@printf '  %-7s %s\n' $(1) $(2),@true)
 VERSION := $(shell sed -n 's/.*define RANKSHARE_VERSION "\(.*\)".*/\1/p' include/rankshare/version.h)
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-# libc declares many of our hooks' pointers nonnull, yet programs do pass NULL and expect EFAULT.
 # SAN and EXTRA are set by the sanitizer targets. _FORTIFY_SOURCE would turn a hook's call of open()
 # into __open_2(), another of our hooks.
 BASE    := -std=gnu11 $(WARN) -Iinclude -Ishim -MMD -MP -D_GNU_SOURCE -fno-strict-aliasing $(SAN) $(EXTRA)

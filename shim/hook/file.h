@@ -16,17 +16,23 @@
 #include "rank/look.h"
 #include "route/shape.h"
 
+/* libc declares paths nonnull, and compilers then drop the check for NULL in our definitions of its
+ * functions; programs do pass NULL and expect EFAULT (Rust's standard library asks statx so). */
+#define RS_MAY_BE_NULL(pointer) __asm__("" : "+r"(pointer))
+
 #define RS_SLOW static __attribute__((noinline))
 
 /* Whether a path is worth a closer look: the library is on, this is a Python whose hashes we see
  * (nobody else has views or leases), and the last component could be a cache's. */
 static inline bool rs_watch(const char *path)
 {
+    RS_MAY_BE_NULL(path);
     return rs_on() && rs_python_seen() && path && rs_shape_maybe(path);
 }
 
 static inline bool rs_watch_directory(const char *path)
 {
+    RS_MAY_BE_NULL(path);
     return rs_on() && rs_python_seen() && path && rs_shape_maybe_directory(path);
 }
 

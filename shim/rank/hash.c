@@ -72,24 +72,18 @@ static void make_private(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     rs_node_event(RS_EVENT_REFUSED, plan->kind, NULL, RS_REFUSED_second_ordinal);
 }
 
-static void make_canonical(struct rs_hash_plan *plan, struct rs_bytes native)
+/* CANONICAL: the details with every ordinal set to 0. */
+static void make_canonical(struct rs_hash_plan *plan, const struct rs_pieces *canonical)
 {
-    plan->treatment = RS_TREAT_CANONICAL;
     if (plan->ordinal > 0) {
-        struct rs_pieces pieces;
-        struct rs_report report;
-        enum rs_reason reason =
-            rs_ordinal_rewrite(&plan->arena, native, plan->kind, NULL, 0, &pieces, &report);
-        if (reason == RS_OK) {
-            plan->bytes = rs_pieces_flatten(&plan->arena, &pieces);
-            reason = plan->bytes.data ? RS_OK : RS_REFUSED_limit;
-        }
-        if (reason != RS_OK) {
-            refuse(plan, reason, 0);
+        plan->bytes = rs_pieces_flatten(&plan->arena, canonical);
+        if (!plan->bytes.data) {
+            refuse(plan, RS_REFUSED_limit, 0);
             return;
         }
         plan->replace = true;
     }
+    plan->treatment = RS_TREAT_CANONICAL;
     rs_count(RS_C_keys_canonical, 1);
 }
 
@@ -112,9 +106,10 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
                          const struct rs_python_facts *facts)
 {
     struct rs_report report;
+    struct rs_pieces canonical;
     struct rs_bytes native = {data, size};
     rs_count(plan->kind == RS_KIND_fx_details ? RS_C_details_fx : RS_C_details_aot, 1);
-    (void)rs_ordinal_scan(&plan->arena, native, plan->kind, &report);
+    (void)rs_ordinal_rewrite(&plan->arena, native, plan->kind, NULL, 0, &canonical, &report);
     int ordinal = rs_report_ordinal(&report);
     plan->ordinal = ordinal >= 0 ? ordinal : -1;
     int primary = plan->ordinal >= 0 ? rs_primary_offer(plan->ordinal) : -1;
@@ -128,7 +123,7 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     } else if (primary != plan->ordinal) {
         make_private(plan, data, size);
     } else {
-        make_canonical(plan, native);
+        make_canonical(plan, &canonical);
     }
     describe(plan, &report, facts);
 }
