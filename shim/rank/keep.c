@@ -242,7 +242,10 @@ static enum rs_keep_verdict keep_entry(struct rs_keep *keep, int fromfd, const c
         rs_sys_fstatat(AT_FDCWD, keep->to.path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         return RS_KEEP_PASS; /* the real call says EEXIST */
     }
-    if (rs_sys_fstatat(fromfd, from, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode)) {
+    /* linkat() of a file without a name goes through a link in /proc. */
+    bool follow = keep->how == RS_KEEP_LINK;
+    if (rs_sys_fstatat(fromfd, from, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(st.st_mode)) {
         return RS_KEEP_PASS; /* and what is wrong with the source, too */
     }
     if (known.treatment == RS_TREAT_PRIVATE) {
@@ -252,7 +255,8 @@ static enum rs_keep_verdict keep_entry(struct rs_keep *keep, int fromfd, const c
         }
         return drop(keep, fromfd, from, RS_REFUSED_not_canonical);
     }
-    int source = rs_sys_openat(fromfd, from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+    int source = rs_sys_openat(fromfd, from,
+                               O_RDONLY | O_CLOEXEC | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW), 0);
     if (source < 0) {
         return RS_KEEP_PASS;
     }

@@ -137,10 +137,7 @@ bool rs_view_wanted(const struct rs_where *where, int *ordinal)
         return false;
     }
     struct rs_known known = rs_known_find(&where->key);
-    if (known.treatment == RS_TREAT_NATIVE || known.treatment == RS_TREAT_PRIVATE) {
-        return false;
-    }
-    *ordinal = known.treatment == RS_TREAT_CANONICAL ? known.ordinal : rs_primary();
+    *ordinal = known.treatment == RS_TREAT_UNKNOWN ? rs_primary() : known.ordinal;
     return *ordinal > 0;
 }
 
@@ -187,6 +184,15 @@ static bool raw(const struct rs_report *report)
     return report->reason == RS_OK && ordinal != 0;
 }
 
+/* Under a native or private key lies what this process stored there, whatever it is, or an entry
+ * that was unpacked from a blob before the key was hashed and so became canonical: the latter needs
+ * its view. */
+static bool native_key(const struct rs_where *where)
+{
+    enum rs_treatment treatment = rs_known_find(&where->key).treatment;
+    return treatment == RS_TREAT_NATIVE || treatment == RS_TREAT_PRIVATE;
+}
+
 enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int *view)
 {
     struct rs_arena arena;
@@ -213,7 +219,7 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int
     if (raw(&report)) {
         result = RS_VIEW_RAW;
     } else if (reason != RS_OK) {
-        result = refuse(where, reason);
+        result = native_key(where) ? RS_VIEW_RAW : refuse(where, reason);
     } else if (report.collectives) {
         result = refuse(where, RS_REFUSED_collective);
     } else if ((*view = fill_view(fd, &pieces)) < 0) {

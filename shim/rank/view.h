@@ -18,9 +18,8 @@ enum rs_view {
     RS_VIEW_FAILED, /* neither: the entry must look as if it were not there */
 };
 
-/* Whether an entry at WHERE may need a view in this process: an FX or AOT entry, under a key that
- * is not native or private here, in a process whose ordinal is above 0. *ORDINAL gets the ordinal
- * to show. */
+/* Whether an entry at WHERE may need a view in this process: an FX or AOT entry, looked at by an
+ * ordinal above 0: that of the key's details, else the primary one. *ORDINAL gets it. */
 bool rs_view_wanted(const struct rs_where *where, int *ordinal);
 
 /* Looks at the entry open for reading at FD and makes its view of ORDINAL. RS_VIEW_MADE: *VIEW is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The few functions of cuBLAS and cuBLASLt whose answer is looked at; the generator adds the rest.
  */
 #include "fake.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcuda.so.1: initialisation, devices, contexts. Signatures follow the driver's documentation. */
 #include "fake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcuda.so.1: memory, streams, events, graphs. */
 #include "fake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcuda.so.1: modules, libraries, functions, launches, the linker. */
 #include "fake.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a 64-bit little-endian ELF file needs, imports and defines. Standard library only."""
 
 import mmap

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pretend CUDA: what the driver (libcuda.so.1), the runtime (libcudart.so.N) and the pretend NCCL
  * share.

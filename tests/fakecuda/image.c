@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cubins, fatbins and PTX, as far as a pretend driver must tell them apart: architecture and
  * kernels. */
 #include "fake.h"

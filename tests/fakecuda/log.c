@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One log file per process, one line per event; nothing is written before the first event. */
 #include "fake.h"
 

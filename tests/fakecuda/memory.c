@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory is host memory that is known by address: copies work, kernels would not. */
 #include "fake.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds the pretend CUDA libraries that an installed torch needs.
 
     mkstubs.py OUT [SITE_PACKAGES]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules, libraries and functions: loading, refusing, launching. */
 #include "fake.h"
 

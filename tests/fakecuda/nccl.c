@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pretend NCCL: every rank is taken to hold equal data, so a collective is a copy within the
  * process. Only the functions that must do something are here; the generator adds the rest, which

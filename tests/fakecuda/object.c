@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handles: streams, events, graphs. A stream knows its device and whether it is being captured. */
 #include "fake.h"
 

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcuda.so.1: functions asked for by name. */
-#include "driver_names.h"
+#include "driver_names.def"
 #include "fake.h"
 
 #include <string.h>

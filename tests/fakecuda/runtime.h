@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pretend runtime is compiled once per CUDA major version: RUNTIME_MAJOR is 12 or 13.
  * Structures that differ between them are written by offset, so no CUDA header is needed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcudart.so.N: devices, properties, errors. */
 #include "runtime.h"
 

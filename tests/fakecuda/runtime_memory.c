@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcudart.so.N: memory. */
 #include "runtime.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcudart.so.N: streams, events, graphs. As in the real runtime, a thread that comes without a
  * context gets the one of device 0 by the first call that needs one. */
 #include "runtime.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices, their properties and the current context of each thread. */
 #include "fake.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all cases have in common: run a phase, compare with the table, look for what must never be."""
 
 import look

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases. Each is a function that gets a Test; QUICK and FULL say which set it belongs to."""
 
 import hashlib

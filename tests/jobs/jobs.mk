@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Real PyTorch jobs on pretended GPUs; included by the top Makefile. See docs/testing-torch.md.
 # Before it is included nothing need be set; BUILD is the build directory, PYTHON3 runs the harness.
 

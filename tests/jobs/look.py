@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looks at what a job left: the pretend driver's log, the cache directory, the library's counters."""
 
 import json

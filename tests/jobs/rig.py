@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts the processes of a job: environment, deadline, clean-up. Knows nothing of what they check."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs real PyTorch jobs on pretended GPUs, and checks what they did.
 
     run.py [--set quick|full] [--library build/librankshare.so --tool build/rankshare] [CASE...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the pretend driver by itself, through ctypes: no torch, no compiler, hand-made images.
 
     selfcheck.py FOLDER_OF_LIBCUDA

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads expected.txt and compares: what a phase of a test must give, number by number."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job of CPU ranks as a user would write it: real numbers, so losses can be compared.
 
     cpu_job.py --group FILE --report FILE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints what Python's hashes say of the files that matter to caches: torch, Triton, standard library.
 
     digests.py OUT [--every N]

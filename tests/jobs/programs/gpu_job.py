@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A GPU job as a user would write it. It knows nothing of cache sharing.
 
     gpu_job.py MODE --device 3 --report FILE

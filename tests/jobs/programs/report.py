@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one rank tells at its end: torch's own counters, and which sources it has in memory."""
 
 import gc

@@ -229,7 +229,7 @@ def second_ordinal(rank):
     rank.check(len(stored) > len(native), 'no mark behind them')
     rank.equal(read_all(os.open(target, os.O_RDONLY)), stored, 'what this process reads')
     rank.equal(shown(rank), 'view', 'an entry of the first ordinal')
-    rank.counts(keys_private=1, stores_private=1, raw_private=0)
+    rank.counts(keys_private=1, stores_private=1, raw_private=1)
 
 
 @case('open', 'a marked entry is raw for a rank that knows nothing of it')
@@ -302,3 +302,37 @@ def vanishes(rank):
     rank.fail(errno.ENOENT, 'open', rank.fx, os.O_RDONLY)
     shutil.rmtree(rank.root)
     rank.fail(errno.ENOENT, 'open', rank.fx, os.O_RDONLY)
+
+
+@case('rename open', "a second ordinal's entry out of a blob, unpacked before its key was hashed", hashed=('aot',))
+def second_ordinal_blob(rank):
+    """A Mega-Cache holds the entry without its mark, so it comes to the disk in canonical form."""
+    path = os.path.join(private_place(rank)[1], 'e' * 51)
+    native = read_raw(rank.told['views']['12']['fx'])
+    os.makedirs(os.path.dirname(path))
+    rank.put(os.path.join(os.path.dirname(path), '.1.2.tmp'), native)
+    rank.succeed('rename', os.path.join(os.path.dirname(path), '.1.2.tmp'), path)
+    rank.hash('fx', 12)
+    sizes(rank, 'stat', path, len(native))
+    rank.equal(read_all(os.open(path, os.O_RDONLY)), native, 'what the second ordinal reads')
+
+
+@case('rename open', 'an entry out of a blob, under the native key of a rank with a remote cache', environment={'TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE': '1'}, hashed=('aot',))
+def native_blob(rank):
+    key = fixture.name51(read_raw(rank.told['details']['11']['fx']))
+    folder = os.path.join(rank.root, 'fxgraph', key[:2], 'f' + key)
+    os.makedirs(folder)
+    rank.put(os.path.join(folder, '.1.2.tmp'), rank.fx_view)
+    path = os.path.join(folder, 'e' * 51)
+    rank.succeed('rename', os.path.join(folder, '.1.2.tmp'), path)
+    rank.hash('fx')
+    rank.equal(rank.disk(path), rank.fx_view, 'the disk (plain cuda:11)')
+    rank.equal(read_all(os.open(path, os.O_RDONLY)), rank.fx_view, 'what is read')
+
+
+@case('linkat', 'a file without a name gets one through /proc', prepare=fresh('fx'))
+def nameless_file(rank):
+    fd = os.open(rank.fx_dir, os.O_TMPFILE | os.O_RDWR, 0o600)
+    os.write(fd, rank.fx_view)
+    rank.succeed('linkat', -100, '/proc/self/fd/%d' % fd, -100, rank.fx, 0x400)
+    rank.equal(rank.disk(rank.fx), rank.fx_raw, 'the disk')
