@@ -7,6 +7,7 @@
 Needs BUILD (default build) with rankshare in it; makes the helpers that it wants. Prints a line per case.
 """
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,10 @@ def format_units(build):
 
 
 def main():
+    # `run` leaves ignored signals ignored; whoever started this (nohup, a CI) may have ignored some.
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     build = os.path.abspath(os.environ.get("BUILD", "build"))
     top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     helpers = [os.path.join(os.environ.get("BUILD", "build"), name) for name in ("tool-fill", "tool-format")]
