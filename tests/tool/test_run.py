@@ -103,19 +103,24 @@ def summary_cases(context, run, _library):
 
 
 def signal_cases(context, run, _library):
-    def start(script, **options):
+    def start(script):
         ready = context.path("ready")
         if os.path.exists(ready):
             os.unlink(ready)
         process = subprocess.Popen([context.program, *run, "--", "sh", "-c", script, "sh", ready],
-                                   stderr=subprocess.PIPE, env=context.environment(), **options)
+                                   stderr=subprocess.PIPE, env=context.environment(),
+                                   start_new_session=True)
         while not os.path.exists(ready):
             assert process.poll() is None
             time.sleep(0.01)
         return process
 
     def end(process, status):
-        _, error = process.communicate(timeout=20)
+        try:
+            _, error = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # or its loop would outlive the tests
+            raise
         assert process.returncode == status, (process.returncode, error)
         assert b"rankshare: " in error, error
 
@@ -131,7 +136,7 @@ def signal_cases(context, run, _library):
 
     def from_terminal():
         """A terminal sends to the whole group: the command decides, and the summary still comes."""
-        process = start("trap 'exit 42' INT; : > \"$1\"; while :; do sleep 0.05; done", start_new_session=True)
+        process = start("trap 'exit 42' INT; : > \"$1\"; while :; do sleep 0.05; done")
         os.killpg(process.pid, signal.SIGINT)
         end(process, 42)
 
