@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+import threading
 import tarfile
 import tempfile
 import traceback
@@ -154,7 +156,40 @@ def rank_cases(work):
             if name.endswith(".cubin"):
                 os.unlink(os.path.join(folder, name))
 
+    def listed_while_waiting():
+        """One rank compiles, the other waits; find and cp -r of the cache, under the library, do neither."""
+        library = os.path.join(os.path.abspath(BUILD), "librankshare.so")
+        if not os.path.exists(library):
+            raise Skip("librankshare.so isn't built")
+        segment, seconds, runs = "check%d" % os.getpid(), 3, []
+        cache = os.path.join(work, "listed")
+        environment = {**demo.plain_environment(), "LD_PRELOAD": library, "RANKSHARE": "1",
+                       "RANKSHARE_SEGMENT": segment, "TORCHINDUCTOR_CACHE_DIR": cache}
+        prefix = (PROGRAM, "run", "--quiet", "--segment", segment, "--library", library, "--wait", "60", "--")
+        job = threading.Thread(target=lambda: runs.append(demo.Job("listed", work, "listed", [0, 3], seconds, prefix)))
+        times = []
+        try:
+            job.start()
+            while job.is_alive():
+                start = time.monotonic()
+                copy = tempfile.mkdtemp(dir=work)
+                subprocess.run(["find", cache, "-ls"], env=environment, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, timeout=20, check=False)
+                subprocess.run(["cp", "-r", cache, copy], env=environment, stderr=subprocess.DEVNULL, timeout=20,
+                               check=False)  # files come and go under it, as they would without us
+                times.append(time.monotonic() - start)
+                shutil.rmtree(copy)
+                time.sleep(0.1)
+        finally:
+            job.join()
+            subprocess.run([PROGRAM, "clear", "--segment", segment], capture_output=True, check=False)
+        (cold,) = runs
+        assert not cold.problems, cold.problems
+        assert cold.compiled() == {"forward": 1, "backward": 1}, cold.compiled()
+        assert len(times) > 3 and min(times) < seconds / 2, times
+
     yield "rank: cold, then warm", cold_and_warm
+    yield "rank: waits while others list and copy the cache", listed_while_waiting
     yield "rank: notices another device's entry", lambda: wrong(foreign_entry, "isn't this rank's")
     yield "rank: notices one changed byte", lambda: wrong(one_byte, "isn't this rank's")
     yield "rank: notices another device's source", lambda: wrong(foreign_source, "another device's source")
