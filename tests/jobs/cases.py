@@ -2,6 +2,7 @@
 """The cases. Each is a function that gets a Test; QUICK and FULL say which set it belongs to."""
 
 import hashlib
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import rig
 from case import DEVICES, Failed, gpu
 
 sys.path.insert(0, str(rig.PROGRAMS))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "demo"))
+import ordinals  # noqa: E402
 from report import ordinals_in  # noqa: E402
 
 
@@ -29,6 +32,33 @@ def adopt(test):
     test.job("ranks", [gpu("user", device) for device in DEVICES])
     if test.mode == "shared":
         test.same_groups(before, "ranks")
+
+
+def genuine(test):
+    """What torch itself writes for cuda:0, 3 and 11: the engine moves each to the others as an independent
+    generator does, and back without a byte of difference."""
+    if not test.setup.tool:
+        return
+    cache = test.place.cache("native")
+    outcome = test.place.run([gpu("user", device, library=False) for device in DEVICES], cache, 400)
+    if outcome.problem:
+        raise Failed(outcome.problem)
+    entries = [path for kind in ("fxgraph", "aotautograd") for path in sorted((cache / kind).rglob("*"))
+               if path.is_file()]
+    test.expect(len(entries) == 2 * len(DEVICES), f"{len(entries)} entries, expected {2 * len(DEVICES)}")
+    seen = set()
+    for path in entries:
+        native = path.read_bytes()
+        own = {int(o) for o in ordinals.Artifact(native).ordinals()}
+        seen |= own
+        for to in DEVICES:
+            moved = subprocess.run([test.setup.tool, "rewrite", "--to", str(to), path, "-"], capture_output=True,
+                                   check=False).stdout
+            test.expect(moved == ordinals.rewrite(native, to), f"{path.name} to {to}: not the generator's bytes")
+            back = subprocess.run([test.setup.tool, "rewrite", "--to", str(min(own)), "-", "-"], input=moved,
+                                  capture_output=True, check=False).stdout
+            test.expect(back == native, f"{path.name} to {to} and back: other bytes")
+    test.expect(seen == set(DEVICES), f"ordinals {sorted(seen)}, expected {sorted(DEVICES)}")
 
 
 def jit(test):
@@ -167,7 +197,7 @@ def driver(test):
         test.failures.append(sentence)
 
 
-QUICK = {"driver": driver, "user": user, "adopt": adopt, "jit": jit, "pool": pool,
+QUICK = {"driver": driver, "user": user, "adopt": adopt, "genuine": genuine, "jit": jit, "pool": pool,
          "two-devices-10": two_devices_10, "two-devices-01": two_devices_01,
          "digests-sample": digests_sample}
 FULL = {**QUICK, "small": small, "ddp": ddp, "collective": collective, "cpu": cpu,
