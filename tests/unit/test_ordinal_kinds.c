@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kinds by content. A false hit among hashed buffers changes keys, so those are the strictest.
+ */
+#include "unit/test_ordinal_pickle.h"
+
+#define HEX64 "00355c3e3452fa4500122244b8fff8864f22bc05c417a3d6f5dada9f2e92f804"
+#define FX_HEAD                                                                                    \
+    "\x80\x04\x95\1\2\3\0\0\0\0\0\x8c\x19torch._inductor.codecache\x8c\x12"                        \
+    "FxGraphHashDetails\x93)\x81}"
+#define FX_MEMO_HEAD                                                                               \
+    "\x80\x04\x95\1\2\3\0\0\0\0\0\x8c\x19torch._inductor.codecache\x94\x8c\x12"                    \
+    "FxGraphHashDetails\x94\x93\x94)"
+#define AOT_HEAD                                                                                   \
+    "\x80\x05\x95\1\2\3\0\0\0\0\0\x8c\x2dtorch._functorch._aot_autograd.autograd_cache\x8c\x17"    \
+    "AOTAutogradCacheDetails\x93)\x81}"
+
+struct sample {
+    const char *bytes;
+    size_t size;
+    enum rs_kind kind;
+};
+
+#define SAMPLE(bytes, kind)                                                                        \
+    {                                                                                              \
+        bytes, sizeof(bytes) - 1, RS_KIND_##kind                                                   \
+    }
+
+static void expect_kinds(const struct sample *samples, unsigned count,
+                         enum rs_kind (*kind_of)(const uint8_t *, size_t))
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint8_t *exact = malloc(samples[i].size + 1);
+        memcpy(exact, samples[i].bytes, samples[i].size);
+        enum rs_kind kind = kind_of(exact, samples[i].size);
+        cr_expect_eq(kind, samples[i].kind, "sample %u: %s", i, rs_kind_name(kind));
+        for (size_t cut = 0; cut < samples[i].size; cut++) {
+            uint8_t *part = malloc(cut + 1);
+            memcpy(part, samples[i].bytes, cut);
+            kind_of(part, cut); /* reads nothing behind the end */
+            free(part);
+        }
+        free(exact);
+    }
+}
+
+Test(kinds, hashed)
+{
+    static const struct sample samples[] = {
+        SAMPLE(FX_HEAD "........", fx_details),
+        SAMPLE(FX_MEMO_HEAD "........", fx_details),
+        SAMPLE(AOT_HEAD, aot_details),
+        SAMPLE("3.6.0" HEX64 "-" HEX64, triton_key),
+        SAMPLE("3.3.1+git1234ab" HEX64 "-" HEX64, triton_key),
+        SAMPLE("3.10.12rc1" HEX64 "-x", triton_key),
+        SAMPLE("3.6.0" HEX64, other),
+        SAMPLE("3.6" HEX64 "-" HEX64, other),
+        SAMPLE("3.6.0 " HEX64 "-" HEX64, other),
+        SAMPLE("x3.6.0" HEX64 "-" HEX64, other),
+        SAMPLE("3.6.0" HEX64 "_" HEX64, other),
+        SAMPLE(HEX64 HEX64 HEX64, other),
+        SAMPLE("# our own source names " FX_HEAD, other),
+        SAMPLE("x" FX_HEAD, other),
+        SAMPLE("\x80\x04\x8c\x19torch._inductor.codecache\x8c\x12"
+               "FxGraphHashDetails\x93)\x81}........................",
+               other),
+        SAMPLE("import triton\nimport triton.language as tl\n.................................",
+               other),
+        SAMPLE("", other),
+    };
+    expect_kinds(samples, sizeof(samples) / sizeof(samples[0]), rs_hashed_kind);
+}
+
+static enum rs_kind by_content(const uint8_t *data, size_t size)
+{
+    return rs_kind_of((struct rs_bytes){data, size});
+}
+
+Test(kinds, content)
+{
+    static const struct sample samples[] = {
+        SAMPLE(FX_HEAD "........", fx_details),
+        SAMPLE(AOT_HEAD, aot_details),
+        SAMPLE("\x80\x04\x95\0\0\0\0\0\0\0\0\x8c\x1btorch._inductor.output_code\x94\x8c\x0f"
+               "CompiledFxGraph\x94\x93\x94)",
+               fx_entry),
+        SAMPLE("\x80\x04\x95\0\0\0\0\0\0\0\0\x8c\x19torch._inductor.codecache\x94\x8c\x0f"
+               "CompiledFxGraph\x94\x93\x94)",
+               fx_entry),
+        SAMPLE("\x80\x02"
+               "ctorch._inductor.codecache\nCompiledFxGraph\nq\0)",
+               fx_entry),
+        SAMPLE(
+            "\x80\x04\x95\0\0\0\0\0\0\0\0\x8c\x2dtorch._functorch._aot_autograd.autograd_cache\x94"
+            "\x8c\x16"
+            "AOTAutogradCacheEntry\0\x94\x93",
+            aot_entry),
+        SAMPLE("\x80\x02"
+               "ctorch._functorch._aot_autograd.aot_autograd_result\nBundledAOTAutogradResult\n)",
+               aot_entry),
+        SAMPLE("\x80\x02"
+               "cbuiltins\ndict\n)R.",
+               other),
+        SAMPLE("\x80\x04N.", other),
+        SAMPLE("# AOT ID: ['0_inference']\nfrom ctypes import c_void_p\n", python),
+        SAMPLE("import triton\nimport triton.language as tl\nx", python),
+        SAMPLE("\n\nimport triton\nimport triton.language as tl\n", python),
+        SAMPLE("import triton\nimport sys\n", other),
+        SAMPLE("{\"child_paths\": {\"k.cubin\": \"/c/k.cubin\"}}", triton_group),
+        SAMPLE("{\"XBLOCK\": 8, \"configs_hash\": \"15\"}", best_config),
+        SAMPLE("{\"XBLOCK\": 8}", other),
+        SAMPLE("//\n// Generated by LLVM NVPTX Back-End\n//\n\n.version 9.0\n.target sm_90a\n",
+               ptx),
+        SAMPLE("//\n// a comment\nint main(void)\n", other),
+        SAMPLE("\x7f"
+               "ELF\2\1\1\x41\x07\0\0\0\0\0\0\0\2\0\xbe\0",
+               cubin),
+        SAMPLE("\x7f"
+               "ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\x3e\0",
+               other),
+        SAMPLE("\x50\xed\x55\xba\1\0\x10\0", fatbin),
+        SAMPLE("\xb1\x43\x62\x46\1\0\0\0", fatbin),
+    };
+    expect_kinds(samples, sizeof(samples) / sizeof(samples[0]), by_content);
+}
+
+/* Files without ordinals come back as they are, whatever is in them. */
+Test(kinds, without_sites)
+{
+    static const enum rs_kind kinds[] = {
+        RS_KIND_other,      RS_KIND_cubin,       RS_KIND_ptx,   RS_KIND_triton_group,
+        RS_KIND_triton_key, RS_KIND_best_config, RS_KIND_fatbin};
+    struct pickle p = {.size = 0}, out;
+    OPS(&p, "device='cuda:3'");
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        cr_assert_eq(scan_as(&p, kinds[i]).sites, 0);
+        cr_assert_eq(rewrite_as(&p, kinds[i], 0, &out), RS_OK);
+        cr_assert(same_pickle(&p, &out));
+    }
+}
+
+Test(kinds, bundled)
+{
+    struct pickle p;
+    begin_object(&p, "torch._functorch._aot_autograd.aot_autograd_result",
+                 "BundledAOTAutogradResult");
+    put_str(&p, "compiled_fw");
+    OPS(&p, "N");
+    end_object(&p);
+    cr_assert_eq(scan_as(&p, RS_KIND_aot_entry).reason, RS_REFUSED_bundled);
+}
+
+Test(kinds, another_class_than_said)
+{
+    struct pickle p;
+    begin_object(&p, FX_DETAILS);
+    put_str(&p, "k");
+    OPS(&p, "N");
+    end_object(&p);
+    cr_assert_eq(scan_as(&p, RS_KIND_fx_details).reason, RS_OK);
+    cr_assert_eq(scan_as(&p, RS_KIND_fx_entry).reason, RS_REFUSED_malformed);
+    cr_assert_eq(scan_as(&p, RS_KIND_aot_details).reason, RS_REFUSED_malformed);
+}
+
+Test(kinds, facts)
+{
+    struct pickle p;
+    begin_object(&p, "torch._functorch._aot_autograd.autograd_cache", "AOTAutogradCacheDetails");
+    put_str(&p, "grad_enabled");
+    OPS(&p, "\x89");
+    put_str(&p, "torch_version");
+    put_bytes(&p, "0123456789abcdef0123456789ABCDEF", 32);
+    put_str(&p, "system_info");
+    OPS(&p, "}(");
+    put_str(&p, "device");
+    OPS(&p, "}");
+    put_str(&p, "name");
+    put_str(&p, "A GPU with a name that is longer than the room that the report has for it");
+    OPS(&p, "s");
+    put_str(&p, "version");
+    OPS(&p, "}");
+    put_str(&p, "triton");
+    put_str(&p, "3.6.0" HEX64 "-" HEX64);
+    OPS(&p, "su");
+    put_str(&p, "inductor_config"); /* names collectives, but is no code */
+    put_str(&p, "_c10d_functional");
+    end_object(&p);
+    struct rs_report report = scan_as(&p, RS_KIND_aot_details);
+    cr_assert_eq(report.reason, RS_OK);
+    cr_assert_eq(report.grad_enabled, 0);
+    cr_assert(report.has_torch_key && report.torch_key[31] == 'F');
+    cr_assert_str_eq(report.triton_version, "3.6.0");
+    cr_assert_eq(strlen(report.device_name), sizeof(report.device_name) - 1);
+    cr_assert_not(report.collectives);
+}
+
+Test(kinds, inner_keys)
+{
+    struct pickle p;
+    char key[53] = "f";
+    begin_object(&p, AOT_ENTRY);
+    put_str(&p, "keys");
+    OPS(&p, "](");
+    for (unsigned i = 0; i < 40; i++) {
+        memset(key + 1, 'a' + (int)(i % 20), 51);
+        put_str(&p, key);
+    }
+    key[5] = '1';
+    put_str(&p, key); /* no base32 */
+    OPS(&p, "e");
+    end_object(&p);
+    struct rs_report report = scan_as(&p, RS_KIND_aot_entry);
+    cr_assert_gt(report.key_count, RS_KEYS_MAX);
+    cr_assert_eq(report.keys[0][0], 0);
+    cr_assert_eq(report.keys[RS_KEYS_MAX - 1][31] & 1, 0);
+}
