@@ -4,30 +4,6 @@
  */
 #include "ordinal/machine.h"
 
-static const uint32_t NO_INTEGER = UINT32_MAX; /* a value outside of anything an ordinal can be */
-
-static inline enum rs_reason push(struct rs_machine *m, uint32_t node)
-{
-    if (!RS_VEC_ROOM(m->arena, &m->stack)) {
-        return RS_REFUSED_limit;
-    }
-    m->stack.items[m->stack.count++] = node;
-    return RS_OK;
-}
-
-/* A new node of the opcode at work, on top of the stack; NULL without memory. Its other fields are
- * zero, since arenas give zeroed memory and nodes are never taken back. */
-static inline struct rs_node *push_new(struct rs_machine *m, enum rs_node_kind kind)
-{
-    if (!RS_VEC_ROOM(m->arena, &m->graph->nodes) || push(m, m->graph->nodes.count) != RS_OK) {
-        return NULL;
-    }
-    struct rs_node *node = &m->graph->nodes.items[m->graph->nodes.count++];
-    node->kind = (uint8_t)kind;
-    node->at = m->op_at;
-    return node;
-}
-
 /* Items above the topmost mark: what an opcode may pop. */
 static uint32_t available(const struct rs_machine *m)
 {
@@ -99,10 +75,10 @@ static enum rs_reason gather(struct rs_machine *m, enum rs_node_kind kind, uint3
     made->flags = pairs ? RS_FLAG_PAIRS : 0;
     made->at = m->op_at;
     if (height == m->stack.count) {
-        return push(m, node);
+        return rs_push(m, node);
     }
     enum rs_reason reason = adopt(m, node, height, pairs);
-    return reason == RS_OK ? push(m, node) : reason;
+    return reason == RS_OK ? rs_push(m, node) : reason;
 }
 
 /* Adds the stack from HEIGHT up to the container below. An object whose children are items once and
@@ -128,16 +104,6 @@ static enum rs_reason add(struct rs_machine *m, uint32_t height, bool pairs)
     return adopt(m, owner, height, pairs);
 }
 
-static enum rs_reason get(struct rs_machine *m, uint64_t index)
-{
-    if (index >= m->memo.count) {
-        return RS_REFUSED_malformed;
-    }
-    uint32_t node = m->memo.items[index];
-    rs_node(m->graph, node)->flags |= RS_FLAG_FETCHED;
-    return push(m, node);
-}
-
 /* Picklers number the memo from 0 without gaps, which also bounds its memory. */
 static enum rs_reason put(struct rs_machine *m, uint64_t index)
 {
@@ -156,32 +122,21 @@ static enum rs_reason put(struct rs_machine *m, uint64_t index)
     return RS_OK;
 }
 
-/* A decimal number on a line; NO_INTEGER for what isn't a small one. */
+/* A decimal number on a line; RS_NO_INTEGER for what isn't a small one. */
 static uint32_t decimal(const struct rs_machine *m, const struct rs_argument *argument)
 {
     uint32_t value = 0;
     if (argument->size == 0 || argument->size > 9) {
-        return NO_INTEGER;
+        return RS_NO_INTEGER;
     }
     for (uint32_t i = 0; i < argument->size; i++) {
         uint8_t c = m->graph->data[argument->content + i];
         if (c < '0' || c > '9') {
-            return NO_INTEGER;
+            return RS_NO_INTEGER;
         }
         value = value * 10 + (c - '0');
     }
     return value;
-}
-
-static inline enum rs_reason push_int(struct rs_machine *m, uint64_t value, bool byte)
-{
-    struct rs_node *node = push_new(m, RS_NODE_INT);
-    if (!node) {
-        return RS_REFUSED_limit;
-    }
-    node->flags = byte ? RS_FLAG_BYTE : 0;
-    node->a = value < NO_INTEGER ? (uint32_t)value : NO_INTEGER;
-    return RS_OK;
 }
 
 static enum rs_reason push_long(struct rs_machine *m, const struct rs_argument *argument)
@@ -191,27 +146,12 @@ static enum rs_reason push_long(struct rs_machine *m, const struct rs_argument *
     for (uint32_t i = argument->size; i-- > 0 && argument->size <= 4;) {
         value = value << 8 | bytes[i];
     }
-    return push_int(m, argument->size <= 4 ? value : NO_INTEGER, false);
-}
-
-static inline enum rs_reason push_blob(struct rs_machine *m, enum rs_node_kind kind,
-                                       uint32_t content, uint32_t size)
-{
-    struct rs_node *node = push_new(m, kind);
-    if (!node) {
-        return RS_REFUSED_limit;
-    }
-    node->a = content;
-    node->b = size;
-    if (kind == RS_NODE_STR) {
-        node->word = (uint8_t)rs_word_of(m->graph->data + content, size);
-    }
-    return RS_OK;
+    return rs_push_int(m, argument->size <= 4 ? value : RS_NO_INTEGER, false);
 }
 
 static enum rs_reason push_named(struct rs_machine *m, uint32_t module, uint32_t name)
 {
-    struct rs_node *node = push_new(m, RS_NODE_GLOBAL);
+    struct rs_node *node = rs_push_new(m, RS_NODE_GLOBAL);
     if (!node) {
         return RS_REFUSED_limit;
     }
@@ -222,7 +162,7 @@ static enum rs_reason push_named(struct rs_machine *m, uint32_t module, uint32_t
 static enum rs_reason push_call(struct rs_machine *m, uint32_t callee, uint32_t arguments,
                                 uint32_t extra)
 {
-    struct rs_node *node = push_new(m, RS_NODE_CALL);
+    struct rs_node *node = rs_push_new(m, RS_NODE_CALL);
     if (!node) {
         return RS_REFUSED_limit;
     }
@@ -236,9 +176,9 @@ static enum rs_reason push_call(struct rs_machine *m, uint32_t callee, uint32_t 
 static enum rs_reason push_global(struct rs_machine *m, const struct rs_argument *argument)
 {
     uint32_t name = argument->content + argument->size + 1;
-    enum rs_reason reason = push_blob(m, RS_NODE_STR, argument->content, argument->size);
+    enum rs_reason reason = rs_push_blob(m, RS_NODE_STR, argument->content, argument->size);
     if (reason == RS_OK) {
-        reason = push_blob(m, RS_NODE_STR, name, m->at - 1 - name);
+        reason = rs_push_blob(m, RS_NODE_STR, name, m->at - 1 - name);
     }
     if (reason != RS_OK) {
         return reason;
@@ -347,11 +287,11 @@ static enum rs_reason act_push(struct rs_machine *m, enum rs_action action, unsi
 {
     switch (action) {
     case RS_ACT_INTEGER_LINE:
-        return push_int(m, decimal(m, argument), false);
+        return rs_push_int(m, decimal(m, argument), false);
     case RS_ACT_LONG:
         return push_long(m, argument);
     case RS_ACT_GET_LINE:
-        return get(m, decimal(m, argument));
+        return rs_get(m, decimal(m, argument));
     case RS_ACT_EMPTY:
         return gather(m, (enum rs_node_kind)value, m->stack.count);
     default:
@@ -376,7 +316,7 @@ static enum rs_reason act_top(struct rs_machine *m, enum rs_action action, unsig
         return RS_OK;
     case RS_ACT_DUP:
         rs_node(m->graph, m->stack.items[m->stack.count - 1])->flags |= RS_FLAG_FETCHED;
-        return push(m, m->stack.items[m->stack.count - 1]);
+        return rs_push(m, m->stack.items[m->stack.count - 1]);
     case RS_ACT_TUPLE_N:
         return gather(m, RS_NODE_TUPLE, m->stack.count - value);
     case RS_ACT_ADD_N:
@@ -393,14 +333,6 @@ enum rs_reason rs_machine_act(struct rs_machine *m, enum rs_action action, unsig
                               const struct rs_argument *argument)
 {
     switch (action) {
-    case RS_ACT_BLOB:
-        return push_blob(m, (enum rs_node_kind)value, argument->content, argument->size);
-    case RS_ACT_CONSTANT:
-        return push(m, value);
-    case RS_ACT_INTEGER:
-        return push_int(m, argument->number, value != 0);
-    case RS_ACT_GET:
-        return get(m, argument->number);
     case RS_ACT_NOTHING:
         return available(m) ? RS_OK : RS_REFUSED_malformed;
     case RS_ACT_MARK:

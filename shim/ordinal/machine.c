@@ -23,7 +23,7 @@ static const struct opcode opcodes[256] = {
 #undef RS_OPCODE
 };
 
-static uint64_t little_endian(const uint8_t *from, unsigned size)
+static inline uint64_t little_endian(const uint8_t *from, unsigned size)
 {
     uint64_t value = 0;
     for (unsigned i = size; i-- > 0;) {
@@ -33,7 +33,7 @@ static uint64_t little_endian(const uint8_t *from, unsigned size)
 }
 
 /* A number of SIZE bytes at the machine's position. */
-static bool take_number(struct rs_machine *m, unsigned size, uint64_t *number)
+static inline bool take_number(struct rs_machine *m, unsigned size, uint64_t *number)
 {
     if (m->limit - m->at < size) {
         return false;
@@ -56,7 +56,8 @@ static bool take_line(struct rs_machine *m, struct rs_argument *argument)
     return true;
 }
 
-static bool take_bytes(struct rs_machine *m, unsigned size_of_size, struct rs_argument *argument)
+static inline bool take_bytes(struct rs_machine *m, unsigned size_of_size,
+                              struct rs_argument *argument)
 {
     uint64_t size;
     if (!take_number(m, size_of_size, &size) || size > m->limit - m->at) {
@@ -68,7 +69,8 @@ static bool take_bytes(struct rs_machine *m, unsigned size_of_size, struct rs_ar
     return true;
 }
 
-static bool take_argument(struct rs_machine *m, enum argument kind, struct rs_argument *argument)
+static inline bool take_argument(struct rs_machine *m, enum argument kind,
+                                 struct rs_argument *argument)
 {
     switch (kind) {
     case NOTHING:
@@ -99,8 +101,8 @@ static bool take_argument(struct rs_machine *m, enum argument kind, struct rs_ar
 
 /* CPython starts a new frame only where it begins to save an object; frames.c needs those places to
  * cut a rewritten pickle as the pickler would have cut it. */
-static bool note_save(struct rs_machine *m, const struct opcode *opcode, uint32_t at,
-                      const struct rs_argument *argument)
+static inline bool note_save(struct rs_machine *m, const struct opcode *opcode, uint32_t at,
+                             const struct rs_argument *argument)
 {
     struct rs_graph *graph = m->graph;
     if (opcode->save || opcode->action == RS_ACT_MARK) {
@@ -134,7 +136,7 @@ static enum rs_reason open_frame(struct rs_machine *m, uint64_t size)
 }
 
 /* A frame ends between two opcodes, never inside one. */
-static bool frame_holds(struct rs_machine *m)
+static inline bool frame_holds(struct rs_machine *m)
 {
     if (m->frame_end && m->at >= m->frame_end) {
         if (m->at > m->frame_end) {
@@ -145,7 +147,25 @@ static bool frame_holds(struct rs_machine *m)
     return true;
 }
 
-static enum rs_reason step(struct rs_machine *m, bool *stop)
+/* The few opcodes that most of a pickle consists of are followed here. */
+static inline enum rs_reason act(struct rs_machine *m, const struct opcode *opcode,
+                                 const struct rs_argument *argument)
+{
+    switch ((enum rs_action)opcode->action) {
+    case RS_ACT_BLOB:
+        return rs_push_blob(m, (enum rs_node_kind)opcode->value, argument->content, argument->size);
+    case RS_ACT_CONSTANT:
+        return rs_push(m, opcode->value);
+    case RS_ACT_INTEGER:
+        return rs_push_int(m, argument->number, opcode->value != 0);
+    case RS_ACT_GET:
+        return rs_get(m, argument->number);
+    default:
+        return rs_machine_act(m, (enum rs_action)opcode->action, opcode->value, argument);
+    }
+}
+
+static inline enum rs_reason step(struct rs_machine *m, bool *stop)
 {
     uint32_t at = m->at;
     const struct opcode *opcode = &opcodes[m->graph->data[m->at++]];
@@ -168,7 +188,7 @@ static enum rs_reason step(struct rs_machine *m, bool *stop)
         *stop = true;
         reason = m->stack.count == 1 && m->marks.count == 0 ? RS_OK : RS_REFUSED_malformed;
     } else {
-        reason = rs_machine_act(m, (enum rs_action)opcode->action, opcode->value, &argument);
+        reason = act(m, opcode, &argument);
     }
     return reason == RS_OK && !frame_holds(m) ? RS_REFUSED_malformed : reason;
 }

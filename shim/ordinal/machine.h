@@ -70,6 +70,68 @@ struct rs_machine {
     RS_VEC(uint32_t) memo;
 };
 
+/* A value outside of anything an ordinal can be. */
+#define RS_NO_INTEGER UINT32_MAX
+
+static inline enum rs_reason rs_push(struct rs_machine *m, uint32_t node)
+{
+    if (!RS_VEC_ROOM(m->arena, &m->stack)) {
+        return RS_REFUSED_limit;
+    }
+    m->stack.items[m->stack.count++] = node;
+    return RS_OK;
+}
+
+/* A new node of the opcode at work, on top of the stack; NULL without memory. Its other fields are
+ * zero, since arenas give zeroed memory and nodes are never taken back. */
+static inline struct rs_node *rs_push_new(struct rs_machine *m, enum rs_node_kind kind)
+{
+    if (!RS_VEC_ROOM(m->arena, &m->graph->nodes) || rs_push(m, m->graph->nodes.count) != RS_OK) {
+        return NULL;
+    }
+    struct rs_node *node = &m->graph->nodes.items[m->graph->nodes.count++];
+    node->kind = (uint8_t)kind;
+    node->at = m->op_at;
+    return node;
+}
+
+static inline enum rs_reason rs_get(struct rs_machine *m, uint64_t index)
+{
+    if (index >= m->memo.count) {
+        return RS_REFUSED_malformed;
+    }
+    uint32_t node = m->memo.items[index];
+    rs_node(m->graph, node)->flags |= RS_FLAG_FETCHED;
+    return rs_push(m, node);
+}
+
+static inline enum rs_reason rs_push_int(struct rs_machine *m, uint64_t value, bool byte)
+{
+    struct rs_node *node = rs_push_new(m, RS_NODE_INT);
+    if (!node) {
+        return RS_REFUSED_limit;
+    }
+    node->flags = byte ? RS_FLAG_BYTE : 0;
+    node->a = value < RS_NO_INTEGER ? (uint32_t)value : RS_NO_INTEGER;
+    return RS_OK;
+}
+
+static inline enum rs_reason rs_push_blob(struct rs_machine *m, enum rs_node_kind kind,
+                                          uint32_t content, uint32_t size)
+{
+    struct rs_node *node = rs_push_new(m, kind);
+    if (!node) {
+        return RS_REFUSED_limit;
+    }
+    node->a = content;
+    node->b = size;
+    if (kind == RS_NODE_STR) {
+        node->word = (uint8_t)rs_word_of(m->graph->data + content, size);
+    }
+    return RS_OK;
+}
+
+/* Every other opcode. */
 enum rs_reason rs_machine_act(struct rs_machine *m, enum rs_action action, unsigned value,
                               const struct rs_argument *argument);
 

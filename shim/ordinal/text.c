@@ -176,26 +176,44 @@ static enum verdict judge(struct scan *scan, uint32_t at, uint32_t behind,
     uint8_t second = at - scan->begin >= 2 ? data[at - 2] : 0;
     switch (before) {
     case '_':
-        return second == 'a' ? worded(scan, at, behind, before, site) : NO;
+        return worded(scan, at, behind, before, site);
     case 'm':
     case 'a':
     case 'u':
         return rs_text_is_word(second) ? worded(scan, at, behind, before, site) : NO;
     case '/':
         return second == 'n' ? triton_path(scan, at, behind) : NO;
-    case ' ':
-        return second == ':' || second == ',' ? listed_form(scan, at, before) : NO;
-    case ':':
-    case '[':
-        return rs_text_is_word(second) ? listed_form(scan, at, before) : NO;
     case '(': {
-        enum verdict verdict = rs_text_is_word(second) ? listed_form(scan, at, before) : DECOY;
+        enum verdict verdict = listed_form(scan, at, before);
         return verdict == NO ? cuda_call(scan, at) : verdict;
     }
     default: {
         enum verdict verdict = listed_form(scan, at, before);
         return verdict == NO ? typed_index(scan, at) : verdict;
     }
+    }
+}
+
+/* Most digits stand behind a character that rules out every form: `add_3`, `(3`, `, 3`. */
+static inline bool plausible(const uint8_t *data, uint32_t begin, uint32_t at)
+{
+    uint8_t before = at > begin ? data[at - 1] : 0;
+    if (!(classes[before] & BEFORE)) {
+        return false;
+    }
+    uint8_t second = at - begin >= 2 ? data[at - 2] : 0;
+    switch (before) {
+    case '_':
+        return second == 'a'; /* `semaphores_cuda_` */
+    case '[':
+        return second == 's'; /* `default_generators[` */
+    case ' ':
+        return second == ':' || second == ',';
+    case ':':
+    case '(':
+        return rs_text_is_word(second);
+    default:
+        return true;
     }
 }
 
@@ -303,7 +321,7 @@ enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_
         while (behind < end && (classes[data[behind]] & DIGIT)) {
             behind++;
         }
-        if (at > begin && (classes[data[at - 1]] & BEFORE)) {
+        if (plausible(data, begin, at)) {
             enum rs_reason reason = candidate(&scan, at, behind, arena, sites, where);
             if (reason != RS_OK) {
                 return reason;

@@ -106,6 +106,63 @@ Test(machine, malformed)
     }
 }
 
+/* Each leaves one value. */
+static const struct {
+    const char *what, *ops;
+    size_t size;
+} good_opcodes[] = {
+#define GOOD(what, ops)                                                                            \
+    {                                                                                              \
+        what, ops, sizeof(ops) - 1                                                                 \
+    }
+    GOOD("constants", "(N\x88\x89t"),
+    GOOD("floats", "G\0\0\0\0\0\0\0\0"
+                   "F1.5\n\x86"),
+    GOOD("integers", "(K\1M\1\0J\1\0\0\0\x8a\1\5\x8a\0\x8b\1\0\0\0\7I12\nI01\nL5L\nt"),
+    GOOD("text", "(\x8c\1eX\1\0\0\0f\x8d\1\0\0\0\0\0\0\0gVb\nt"),
+    GOOD("bytes", "(C\1hB\1\0\0\0i\x8e\1\0\0\0\0\0\0\0j\x96\1\0\0\0\0\0\0\0kt"),
+    GOOD("old strings", "(S'a'\nT\1\0\0\0cU\1dt"),
+    GOOD("buffers", "(\x97\x97\x98t"),
+    GOOD("memo", "(Np0\ng0\nh\0j\0\0\0\0q\1r\2\0\0\0\x94h\3t"),
+    GOOD("PUT over an old place", "Nq\0"
+                                  "0K\1q\0h\0\x86"),
+    GOOD("POP", "NN0"),
+    GOOD("POP of a mark", "N(0"),
+    GOOD("POP_MARK", "N(NN1"),
+    GOOD("DUP", "N2\x86"),
+    GOOD("lists", "](Nla(Ne"),
+    GOOD("APPEND", "]Na"),
+    GOOD("SETITEMS", "}(NNNNu"),
+    GOOD("DICT, SETITEM", "(NNdNNs"),
+    GOOD("sets", "\x8f(NN\x90(N\x91\x86"),
+    GOOD("tuples", "()N\x85NN\x86NNN\x87(NNNNtt"),
+    GOOD("extensions", "(\x82\1\x83\1\0\x84\1\0\0\0t"),
+    GOOD("persistent ids", "(Pid\nNQt"),
+    GOOD("GLOBAL", "ctorch\nSize\n"),
+    GOOD("STACK_GLOBAL", "\x8c\1a\x8c\1b\x93"),
+    GOOD("REDUCE", "ctorch\nSize\n)R"),
+    GOOD("NEWOBJ, items, state", "ctorch\nSize\n)\x81(NNe}b"),
+    GOOD("NEWOBJ, pairs", "ctorch\nSize\n)\x81NNs(NNu"),
+    GOOD("NEWOBJ_EX", "ctorch\nSize\n)}\x92"),
+    GOOD("OBJ", "(ctorch\nSize\nNo"),
+    GOOD("INST", "(Nitorch\nSize\n"),
+#undef GOOD
+};
+
+Test(machine, every_opcode)
+{
+    for (unsigned i = 0; i < sizeof(good_opcodes) / sizeof(good_opcodes[0]); i++) {
+        struct pickle p;
+        begin_object(&p, AOT_ENTRY);
+        put_str(&p, "key");
+        put(&p, good_opcodes[i].ops, good_opcodes[i].size);
+        end_object(&p);
+        struct rs_report report = scan_as(&p, RS_KIND_aot_entry);
+        cr_expect_eq(report.reason, RS_OK, "%s: %s", good_opcodes[i].what,
+                     rs_reason_name(report.reason));
+    }
+}
+
 Test(machine, every_cut_of_a_real_shape)
 {
     struct pickle p;
