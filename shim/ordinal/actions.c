@@ -36,24 +36,25 @@ static bool pop_mark(struct rs_machine *m, bool saved, uint32_t *height)
 static enum rs_reason adopt(struct rs_machine *m, uint32_t owner, uint32_t height, bool pairs)
 {
     struct rs_graph *graph = m->graph;
+    struct rs_node *node = rs_node(graph, owner);
     for (uint32_t i = height; i < m->stack.count; i++) {
-        uint32_t child = m->stack.items[i];
         if (!RS_VEC_ROOM(m->arena, &graph->edges)) {
             return RS_REFUSED_limit;
         }
         uint32_t edge = graph->edges.count++;
-        graph->edges.items[edge] = (struct rs_edge){child, 0};
-        struct rs_node *node = rs_node(graph, owner);
+        graph->edges.items[edge] = (struct rs_edge){m->stack.items[i], 0};
         if (node->last) {
             graph->edges.items[node->last].next = edge;
         } else {
             node->first = edge;
         }
         node->last = edge;
-        node->a += node->kind != RS_NODE_CALL;
         if (pairs && (i - height) % 2 == 0) {
-            rs_node(graph, child)->flags |= RS_FLAG_KEY;
+            rs_node(graph, m->stack.items[i])->flags |= RS_FLAG_KEY;
         }
+    }
+    if (node->kind != RS_NODE_CALL) {
+        node->a += m->stack.count - height;
     }
     m->stack.count = height;
     return RS_OK;

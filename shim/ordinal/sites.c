@@ -151,7 +151,8 @@ static void graph_code(struct finder *f, uint32_t index)
     struct rs_node *node = rs_node(f->graph, index);
     if (node->kind == RS_NODE_STR && !(node->flags & RS_FLAG_READ)) {
         node->flags |= RS_FLAG_READ;
-        f->engine->report->collectives |= rs_text_has_collectives(rs_node_text(f->graph, index));
+        f->engine->report->collectives |=
+            rs_text_has_collectives(rs_node_text(f->graph, index), false);
     }
 }
 

@@ -333,7 +333,7 @@ enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_
     return RS_OK;
 }
 
-bool rs_text_has_collectives(struct rs_bytes text)
+bool rs_text_has_collectives(struct rs_bytes text, bool wrapper)
 {
     /* `_c10d_functional`, `c10d.`; but every wrapper binds `_distributed_c10d._SymmetricMemory`. */
     const uint8_t *end = text.data + text.size;
@@ -352,5 +352,5 @@ bool rs_text_has_collectives(struct rs_bytes text)
     }
     /* The binding is an assignment; a call has its parenthesis. */
     return memmem(text.data, text.size, "symm_mem", 8) != NULL ||
-           memmem(text.data, text.size, "empty_strided_p2p(", 18) != NULL;
+           (wrapper && memmem(text.data, text.size, "empty_strided_p2p(", 18) != NULL);
 }

@@ -28,7 +28,7 @@ enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_
 /* True for what may stand in a Python name. */
 bool rs_text_is_word(uint8_t c);
 
-/* True when the graph code in TEXT calls collectives. */
-bool rs_text_has_collectives(struct rs_bytes text);
+/* True when the graph code in TEXT (a WRAPPER's, or that of a traced graph) calls collectives. */
+bool rs_text_has_collectives(struct rs_bytes text, bool wrapper);
 
 #endif

@@ -83,7 +83,7 @@ static bool add_site(struct rs_engine *engine, const struct rs_text_site *site)
 enum rs_reason rs_write_text(struct rs_engine *engine, uint32_t begin, uint32_t end)
 {
     uint32_t at = begin + RS_NAME - 1, name = 0;
-    bool more = next_name(engine->data, begin, end, &at, &name);
+    bool more = engine->names.count && next_name(engine->data, begin, end, &at, &name);
     for (;;) {
         const struct rs_text_site *site =
             engine->text_at < engine->texts.count ? &engine->texts.items[engine->text_at] : NULL;
@@ -167,7 +167,7 @@ static enum rs_reason write_string(struct rs_engine *engine, const struct rs_gra
         return rs_edit_add(engine, node->a, RS_NAME, name->new_key, RS_NAME) ? RS_OK
                                                                              : RS_REFUSED_limit;
     }
-    if (!sites && node->b < RS_NAME) {
+    if (!sites && (node->b < RS_NAME || !engine->names.count)) {
         return RS_OK;
     }
     uint32_t first = engine->edits.count;
