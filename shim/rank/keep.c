@@ -128,13 +128,17 @@ static bool put_in_place(const struct rs_where *to, const struct rs_pieces *piec
 {
     char path[PATH_MAX];
     struct stat st;
-    int length = snprintf(path, sizeof(path), "%.*s.rs.%d.%d", (int)to->name, to->path,
-                          (int)getpid(), (int)rs_sys_gettid());
+    uint64_t salt = 0; /* two containers on one directory may have the same pid and tid */
+    if (syscall(SYS_getrandom, &salt, sizeof(salt), 0) != (long)sizeof(salt)) {
+        return false;
+    }
+    int length = snprintf(path, sizeof(path), "%.*s.rs.%d.%d.%016llx", (int)to->name, to->path,
+                          (int)getpid(), (int)rs_sys_gettid(), (unsigned long long)salt);
     if (length < 0 || (size_t)length >= sizeof(path) || rs_sys_fstat(source, &st) != 0) {
         return false;
     }
     int fd =
-        rs_sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        rs_sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         return false;
     }

@@ -184,6 +184,16 @@ static bool raw(const struct rs_report *report)
     return report->reason == RS_OK && ordinal != 0;
 }
 
+/* Under a key that this process made canonical, an entry of another device than its own is
+ * somebody's mistake (a copied view, a blob unpacked without the library): a miss costs a
+ * compilation, the bytes would be wrong. */
+static bool third_device(const struct rs_where *where, const struct rs_report *report, int ordinal)
+{
+    int found = rs_report_ordinal(report);
+    return found > 0 && found != ordinal && report->private_ordinal < 0 &&
+           rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL;
+}
+
 /* Under a native or private key lies what this process stored there, whatever it is, or an entry
  * that was unpacked from a blob before the key was hashed and so became canonical: the latter needs
  * its view. */
@@ -216,7 +226,9 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int
     enum rs_kind kind = where->shape == RS_SHAPE_FX_FILE ? RS_KIND_fx_entry : RS_KIND_aot_entry;
     enum rs_reason reason = rs_ordinal_rewrite(&arena, bytes, kind, rs_torch_key(key) ? key : NULL,
                                                ordinal, &pieces, &report);
-    if (raw(&report)) {
+    if (third_device(where, &report, ordinal)) {
+        result = refuse(where, RS_REFUSED_not_canonical);
+    } else if (raw(&report)) {
         result = RS_VIEW_RAW;
     } else if (reason != RS_OK) {
         result = native_key(where) ? RS_VIEW_RAW : refuse(where, reason);
