@@ -34,11 +34,13 @@ static int take_place(int fd, int view)
 
 bool rs_look_opened(struct rs_look *look, int fd)
 {
-    int ordinal, view;
-    if (!rs_view_wanted(&look->where, &ordinal)) {
+    struct rs_view_want want;
+    int view;
+    int64_t size;
+    if (!rs_view_wanted(&look->where, &want)) {
         return true;
     }
-    switch (rs_view_make(fd, &look->where, ordinal, &view)) {
+    switch (rs_view_make(fd, &look->where, &want, &view, &size)) {
     case RS_VIEW_RAW:
         return true;
     case RS_VIEW_MADE:
@@ -53,54 +55,49 @@ bool rs_look_opened(struct rs_look *look, int fd)
     return false;
 }
 
-bool rs_look_size(struct rs_look *look, int64_t *size, bool *hidden)
+/* What an open of the entry would give, and its view's size; RS_VIEW_RAW also where it can't be
+ * opened: open() will say the same to the program. errno is preserved. *LOOKED: whether the entry
+ * was read. */
+static enum rs_view inspect(const struct rs_look *look, int64_t *size, bool *looked)
 {
-    int ordinal, view, saved = errno;
-    struct stat st;
-    bool changed = false;
-    *hidden = false;
-    if (!rs_view_wanted(&look->where, &ordinal)) {
-        return false;
+    struct rs_view_want want;
+    int saved = errno;
+    enum rs_view verdict = RS_VIEW_RAW;
+    *looked = false;
+    if (!rs_view_wanted(&look->where, &want)) {
+        return verdict;
     }
     int fd = rs_sys_openat(AT_FDCWD, look->where.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
-    if (fd < 0) {
-        errno = saved;
-        return false; /* open() will say the same to the program */
+    if (fd >= 0) {
+        *looked = true;
+        verdict = rs_view_make(fd, &look->where, &want, NULL, size);
+        rs_sys_close(fd);
     }
-    switch (rs_view_make(fd, &look->where, ordinal, &view)) {
-    case RS_VIEW_MADE:
-        changed = rs_sys_fstat(view, &st) == 0;
-        *size = changed ? st.st_size : 0;
-        rs_sys_close(view);
-        break;
-    case RS_VIEW_FAILED:
-        *hidden = true;
-        break;
-    case RS_VIEW_RAW:
-        break;
+    errno = saved;
+    return verdict;
+}
+
+bool rs_look_size(struct rs_look *look, int64_t *size, bool *hidden)
+{
+    bool looked;
+    enum rs_view verdict = inspect(look, size, &looked);
+    *hidden = verdict == RS_VIEW_FAILED;
+    if (looked) {
+        stat_said_exists = *hidden ? 0 : path_hash(look->where.path);
     }
-    rs_sys_close(fd);
-    stat_said_exists = *hidden ? 0 : path_hash(look->where.path);
-    errno = *hidden ? ENOENT : saved;
-    return changed;
+    if (*hidden) {
+        errno = ENOENT;
+    }
+    return verdict == RS_VIEW_MADE;
 }
 
 bool rs_look_refuse_write(struct rs_look *look)
 {
-    int ordinal, view, saved = errno;
-    if (!rs_view_wanted(&look->where, &ordinal)) {
+    bool looked;
+    int64_t size;
+    if (inspect(look, &size, &looked) == RS_VIEW_RAW) {
         return false;
     }
-    int fd = rs_sys_openat(AT_FDCWD, look->where.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
-    if (fd < 0) {
-        errno = saved;
-        return false;
-    }
-    enum rs_view verdict = rs_view_make(fd, &look->where, ordinal, &view);
-    if (verdict == RS_VIEW_MADE) {
-        rs_sys_close(view);
-    }
-    rs_sys_close(fd);
-    errno = verdict == RS_VIEW_RAW ? saved : EACCES;
-    return verdict != RS_VIEW_RAW;
+    errno = EACCES;
+    return true;
 }

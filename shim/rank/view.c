@@ -130,15 +130,16 @@ bool rs_write_pieces(int fd, const struct rs_pieces *pieces)
     return true;
 }
 
-bool rs_view_wanted(const struct rs_where *where, int *ordinal)
+bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want)
 {
     if ((where->shape != RS_SHAPE_FX_FILE && where->shape != RS_SHAPE_AOT_FILE) ||
         !rs_shape_entry_name(where->path + where->name)) {
         return false;
     }
     struct rs_known known = rs_known_find(&where->key);
-    *ordinal = known.treatment == RS_TREAT_UNKNOWN ? rs_primary() : known.ordinal;
-    return *ordinal > 0;
+    want->treatment = known.treatment;
+    want->ordinal = known.treatment == RS_TREAT_UNKNOWN ? rs_primary() : known.ordinal;
+    return want->ordinal > 0;
 }
 
 /* Puts the pieces into a descriptor that looks like the entry. -1 on failure. */
@@ -187,23 +188,23 @@ static bool raw(const struct rs_report *report)
 /* Under a key that this process made canonical, an entry of another device than its own is
  * somebody's mistake (a copied view, a blob unpacked without the library): a miss costs a
  * compilation, the bytes would be wrong. */
-static bool third_device(const struct rs_where *where, const struct rs_report *report, int ordinal)
+static bool third_device(const struct rs_view_want *want, const struct rs_report *report)
 {
     int found = rs_report_ordinal(report);
-    return found > 0 && found != ordinal && report->private_ordinal < 0 &&
-           rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL;
+    return found > 0 && found != want->ordinal && report->private_ordinal < 0 &&
+           want->treatment == RS_TREAT_CANONICAL;
 }
 
 /* Under a native or private key lies what this process stored there, whatever it is, or an entry
  * that was unpacked from a blob before the key was hashed and so became canonical: the latter needs
  * its view. */
-static bool native_key(const struct rs_where *where)
+static bool native_key(const struct rs_view_want *want)
 {
-    enum rs_treatment treatment = rs_known_find(&where->key).treatment;
-    return treatment == RS_TREAT_NATIVE || treatment == RS_TREAT_PRIVATE;
+    return want->treatment == RS_TREAT_NATIVE || want->treatment == RS_TREAT_PRIVATE;
 }
 
-enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int *view)
+enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_view_want *want,
+                          int *view, int64_t *size)
 {
     struct rs_arena arena;
     struct rs_bytes bytes;
@@ -225,22 +226,23 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int
     }
     enum rs_kind kind = where->shape == RS_SHAPE_FX_FILE ? RS_KIND_fx_entry : RS_KIND_aot_entry;
     enum rs_reason reason = rs_ordinal_rewrite(&arena, bytes, kind, rs_torch_key(key) ? key : NULL,
-                                               ordinal, &pieces, &report);
-    if (third_device(where, &report, ordinal)) {
+                                               want->ordinal, &pieces, &report);
+    if (third_device(want, &report)) {
         result = refuse(where, RS_REFUSED_not_canonical);
     } else if (raw(&report)) {
         result = RS_VIEW_RAW;
     } else if (reason != RS_OK) {
-        result = native_key(where) ? RS_VIEW_RAW : refuse(where, reason);
+        result = native_key(want) ? RS_VIEW_RAW : refuse(where, reason);
     } else if (report.collectives) {
         result = refuse(where, RS_REFUSED_collective);
-    } else if ((*view = fill_view(fd, &pieces)) < 0) {
+    } else if (view && (*view = fill_view(fd, &pieces)) < 0) {
         result = refuse(where, RS_REFUSED_views);
     } else {
         rs_count(RS_C_views, 1);
         rs_count(RS_C_view_bytes, pieces.size);
         rs_count(RS_C_kernel_names_left, report.kernels_left);
         rs_node_event(RS_EVENT_VIEW, kind, &where->key, pieces.size);
+        *size = (int64_t)pieces.size;
         result = RS_VIEW_MADE;
     }
 out:

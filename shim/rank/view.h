@@ -7,6 +7,7 @@
 #define RS_RANK_VIEW_H
 
 #include "ordinal/ordinal.h"
+#include "rank/known.h"
 #include "rank/where.h"
 
 #include <stdbool.h>
@@ -14,18 +15,25 @@
 
 enum rs_view {
     RS_VIEW_RAW,    /* hand out what is on disk */
-    RS_VIEW_MADE,   /* a descriptor with this rank's bytes */
+    RS_VIEW_MADE,   /* this rank's own bytes */
     RS_VIEW_FAILED, /* neither: the entry must look as if it were not there */
 };
 
-/* Whether an entry at WHERE may need a view in this process: an FX or AOT entry, looked at by an
- * ordinal above 0: that of the key's details, else the primary one. *ORDINAL gets it. */
-bool rs_view_wanted(const struct rs_where *where, int *ordinal);
+/* What a process would be shown of an entry. */
+struct rs_view_want {
+    int ordinal;                 /* the one to show */
+    enum rs_treatment treatment; /* of the key in this process */
+};
 
-/* Looks at the entry open for reading at FD and makes its view of ORDINAL. RS_VIEW_MADE: *VIEW is a
- * read-only descriptor at offset 0, close-on-exec, with the entry's mode and times. FD stays open
- * and its offset unchanged. */
-enum rs_view rs_view_make(int fd, const struct rs_where *where, int ordinal, int *view);
+/* Whether an entry at WHERE may need a view in this process: an FX or AOT entry, looked at by an
+ * ordinal above 0: that of the key's details, else the primary one. */
+bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want);
+
+/* Looks at the entry open for reading at FD and makes its view. RS_VIEW_MADE: *SIZE is its size and
+ * *VIEW a read-only descriptor at offset 0, close-on-exec, with the entry's mode and times. VIEW
+ * may be NULL: then only the size is found out. FD stays open and its offset unchanged. */
+enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_view_want *want,
+                          int *view, int64_t *size);
 
 /* Whether views can be made at all in this process; tried once. */
 bool rs_views_work(void);
