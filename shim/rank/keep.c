@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/keep.h"
 
+#include "base/dir.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "rank/count.h"
@@ -290,38 +291,22 @@ enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, int fromfd, const char 
 /* ---- after the real call -----------------------------------------------------------------------
  */
 
-/* The last component of PATH is "tmp." and a uuid: torch's bundle on its way to its key. */
-static bool bundle_on_its_way(const char *path)
+static bool remove_file(int fd, const char *name, void *context)
 {
-    enum { LENGTH = 4 + 36 };
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    return strncmp(name, "tmp.", 4) == 0 && strlen(name) == LENGTH;
+    (void)context;
+    rs_sys_unlinkat(fd, name, 0);
+    return true;
 }
 
 /* Removes a bundle's directory: plain files, one level. */
 static void remove_bundle(int dirfd, const char *path)
 {
     int fd = rs_sys_openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (fd < 0) {
-        return;
+    if (fd >= 0) {
+        rs_dir_each(fd, remove_file, NULL);
+        rs_sys_close(fd);
+        rs_sys_unlinkat(dirfd, path, AT_REMOVEDIR);
     }
-    _Alignas(8) char buffer[4096];
-    ssize_t got;
-    while ((got = rs_sys_getdents(fd, buffer, sizeof(buffer))) > 0) {
-        for (ssize_t at = 0; at < got;) {
-            enum { RECLEN = 16, NAME = 19 }; /* struct linux_dirent64 */
-            uint16_t length;
-            memcpy(&length, buffer + at + RECLEN, sizeof(length));
-            const char *name = buffer + at + NAME;
-            if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
-                rs_sys_unlinkat(fd, name, 0);
-            }
-            at += length;
-        }
-    }
-    rs_sys_close(fd);
-    rs_sys_unlinkat(dirfd, path, AT_REMOVEDIR);
 }
 
 int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result)
@@ -343,7 +328,7 @@ int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result)
     case RS_SHAPE_TRITON_DIR:
         /* Ranks that hit one FX key at once all emit its bundle. The later ones meet a filled
          * directory: torch 2.6 and 2.7 die of that, later ones leave their directory behind. */
-        if (result != 0 && (saved == ENOTEMPTY || saved == EEXIST) && bundle_on_its_way(from)) {
+        if (result != 0 && (saved == ENOTEMPTY || saved == EEXIST) && rs_shape_bundle(from)) {
             remove_bundle(fromfd, from);
             rs_count(RS_C_rename_races, 1);
             return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/look.h"
 
+#include "base/dir.h"
 #include "base/log.h"
 #include "base/state.h"
 #include "base/sys.h"
@@ -74,34 +75,24 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
     return true;
 }
 
+/* Stops at the first entry. */
+static bool no_entry(int fd, const char *name, void *context)
+{
+    (void)fd;
+    bool *found = context;
+    *found = rs_shape_entry_name(name);
+    return !*found;
+}
+
 /* A key's directory may be there without an entry: the producer is at work, or was killed. */
 static bool holds_entry(const char *path)
 {
-    struct dirent {
-        uint64_t ino;
-        int64_t off;
-        uint16_t reclen;
-        uint8_t type;
-        char name[];
-    };
-    union {
-        struct dirent first;
-        char bytes[4096];
-    } buffer;
     bool found = false;
     int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        return false;
+    if (fd >= 0) {
+        rs_dir_each(fd, no_entry, &found);
+        rs_sys_close(fd);
     }
-    ssize_t got;
-    while (!found && (got = rs_sys_getdents(fd, buffer.bytes, sizeof(buffer.bytes))) > 0) {
-        for (ssize_t at = 0; at < got && !found;) {
-            const struct dirent *entry = (const struct dirent *)(const void *)(buffer.bytes + at);
-            found = rs_shape_entry_name(entry->name);
-            at += entry->reclen;
-        }
-    }
-    rs_sys_close(fd);
     return found;
 }
 

@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "rank/count.h"
 #include "rank/env.h"
+#include "store/process.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -65,25 +66,9 @@ static int number(enum rs_env variable, int fallback)
 /* Session id and start time of its leader: the job of ranks that a shell or a script started. */
 static void session_job(char *job, size_t size)
 {
-    char path[64], text[512];
     pid_t session = getsid(0);
-    unsigned long long start = 0;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)session);
-    int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-    ssize_t got = fd >= 0 ? rs_sys_pread(fd, text, sizeof(text) - 1, 0) : -1;
-    if (fd >= 0) {
-        rs_sys_close(fd);
-    }
-    if (got > 0) {
-        text[got] = '\0';
-        const char *at = strrchr(text, ')'); /* the program's name may hold anything */
-        enum { FIELDS_TO_START = 20 };       /* field 22, counted from behind the name */
-        for (int i = 0; at && i < FIELDS_TO_START; i++) {
-            at = strchr(at + 1, ' ');
-        }
-        start = at ? strtoull(at, NULL, 10) : 0;
-    }
-    snprintf(job, size, "session-%d-%llu", (int)session, start);
+    snprintf(job, size, "session-%d-%llu", (int)session,
+             (unsigned long long)rs_process_start(session));
 }
 
 /* The job's name: RANKSHARE_JOB, else the elastic run with its master, else the session. */

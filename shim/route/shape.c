@@ -43,6 +43,18 @@ static bool group_name(const char *text, size_t length)
            memcmp(text + length - (sizeof(tail) - 1), tail, sizeof(tail) - 1) == 0;
 }
 
+static bool bundle_name(const char *text, size_t length)
+{
+    return length == UUID_TMP && memcmp(text, "tmp.", 4) == 0;
+}
+
+bool rs_shape_bundle(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return bundle_name(name, strlen(name));
+}
+
 bool rs_shape_maybe(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -60,7 +72,7 @@ bool rs_shape_maybe(const char *path)
     case 64:        /* hex */
         return true;
     case UUID_TMP:
-        return memcmp(name, "tmp.", 4) == 0;
+        return bundle_name(name, length);
     case 5:
         return memcmp(name, "entry", 5) == 0;
     case 1:
@@ -150,7 +162,7 @@ static bool split_triton(const char *path, const struct part *parts, size_t coun
         found(out, RS_SHAPE_TRITON_GROUP, path, &parts[1]);
         return true;
     }
-    if (last->length == UUID_TMP && memcmp(last->text, "tmp.", 4) == 0) {
+    if (bundle_name(last->text, last->length)) {
         found(out, RS_SHAPE_TRITON_TMP, path, last);
         return true;
     }

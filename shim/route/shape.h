@@ -39,6 +39,10 @@ bool rs_shape_maybe(const char *path);
  * "3"). */
 bool rs_shape_maybe_directory(const char *path);
 
+/* Whether the last component of PATH is "tmp." and a uuid: a kernel's bundle on its way to its key.
+ */
+bool rs_shape_bundle(const char *path);
+
 /* Splits an absolute PATH whose last components are plain names. RS_SHAPE_NONE when they do not
  * look like a cache, or when "." or ".." or an empty name is among them: then the caller resolves
  * the path's directory and asks again. */

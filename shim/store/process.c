@@ -134,6 +134,12 @@ struct rs_process rs_process_self(void)
     return process;
 }
 
+uint64_t rs_process_start(pid_t pid)
+{
+    struct stat_fields found;
+    return read_stat_of(pid, 0, &found) ? found.start : 0;
+}
+
 uint64_t rs_thread_start(pid_t tid)
 {
     struct stat_fields self, thread;

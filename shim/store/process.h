@@ -19,6 +19,9 @@ struct rs_process {
 /* The calling process. Start is 0 where /proc does not show this pid namespace. */
 struct rs_process rs_process_self(void);
 
+/* Start time of any process (field 22 of /proc/PID/stat); 0 unknown. */
+uint64_t rs_process_start(pid_t pid);
+
 /* Start time of a thread of the calling process; 0 unknown. */
 uint64_t rs_thread_start(pid_t tid);
 
