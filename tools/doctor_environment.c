@@ -4,52 +4,19 @@
  */
 #include "base/config.h"
 #include "doctor.h"
+#include "foreign.h"
 #include "tool.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Variables that leave nothing to share, or bring in another door for the bytes. VALUE NULL: any
- * value but "" and "0". */
-static const struct {
-    const char *variable, *value, *sentence;
-    enum finding finding;
-} foreign[] = {
-    {"TORCHINDUCTOR_FORCE_DISABLE_CACHES", NULL, "torch's caches are switched off", FINDING_WRONG},
-    {"TORCHINDUCTOR_FX_GRAPH_CACHE", "0", "the FX graph cache is switched off", FINDING_WRONG},
-    {"TORCHINDUCTOR_AUTOGRAD_CACHE", "0", "the AOTAutograd cache is switched off", FINDING_NOTE},
-    {"TORCHINDUCTOR_CPP_WRAPPER", NULL, "C++ wrappers hold the ordinal in machine code: not shared",
-     FINDING_WRONG},
-    {"TORCHINDUCTOR_FREEZING", NULL, "frozen graphs are not cached", FINDING_WRONG},
-    {"TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", NULL, "with a remote cache, keys stay native",
-     FINDING_WRONG},
-    {"TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE", NULL, "with a remote cache, keys stay native",
-     FINDING_WRONG},
-    {"TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE", NULL, "with a remote cache, keys stay native",
-     FINDING_WRONG},
-    {"TRITON_CACHE_MANAGER", NULL, "Triton keeps its cache elsewhere: its kernels are not shared",
-     FINDING_NOTE},
-};
-
-static bool matches(const char *wanted, const char *value)
-{
-    if (!value)
-        return false;
-    if (wanted)
-        return strcmp(value, wanted) == 0;
-    return *value && strcmp(value, "0") != 0;
-}
-
 static void check_foreign(struct doctor *doctor)
 {
-    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
-        const char *value = getenv(foreign[i].variable);
+    struct foreign found;
 
-        if (matches(foreign[i].value, value))
-            doctor_say(doctor, foreign[i].finding, "%s=%s: %s", foreign[i].variable, value,
-                       foreign[i].sentence);
-    }
+    for (size_t i = 0; foreign_setting(i, &found); i++)
+        doctor_say(doctor, found.wrong ? FINDING_WRONG : FINDING_NOTE, "%s=%s: %s", found.variable,
+                   found.value, found.sentence);
 }
 
 static bool is_option(const char *name, size_t length)

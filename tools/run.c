@@ -2,6 +2,7 @@
  *
  * rankshare run -- CMD: starts CMD with the library, ends as CMD ends, and says what was saved.
  */
+#include "foreign.h"
 #include "library.h"
 #include "stats.h"
 #include "tool.h"
@@ -145,6 +146,15 @@ static int run_command(char **command)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Settings that explain why no process looked anything up. */
+static void explain_silence(void)
+{
+    struct foreign found;
+
+    for (size_t i = 0; foreign_setting(i, &found); i++)
+        tool_error(NULL, "%s=%s: %s", found.variable, found.value, found.sentence);
+}
+
 static void summarize(const struct arguments *arguments, const char *segment)
 {
     struct view view;
@@ -153,8 +163,8 @@ static void summarize(const struct arguments *arguments, const char *segment)
 
     if (status != RS_STORE_OK && status != RS_STORE_ABSENT)
         tool_error(segment, "%s", rs_store_status_text(status));
-    else
-        stats_summary(job, stderr);
+    else if (!stats_summary(job, stderr))
+        explain_silence();
     if (job && arguments->verbose)
         stats_job(job, stderr);
     view_free(&view);

@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-/* One line: what a job compiled, loaded, waited for and refused. JOB may be NULL: nothing was seen.
- */
-void stats_summary(const struct view_job *job, FILE *out);
+/* One line: what a job compiled, loaded, waited for and refused. JOB may be NULL. False: the line
+ * says that nothing was looked up. */
+bool stats_summary(const struct view_job *job, FILE *out);
 
 /* The job's own line, its table by rank, and its refusals with their reasons. */
 void stats_job(const struct view_job *job, FILE *out);

@@ -44,7 +44,7 @@ static void print_kind(FILE *out, const char *what, uint64_t compiled, uint64_t 
         fputc(')', out);
 }
 
-void stats_summary(const struct view_job *job, FILE *out)
+bool stats_summary(const struct view_job *job, FILE *out)
 {
     char text[FORMAT_MAX], other[FORMAT_MAX];
 
@@ -54,7 +54,7 @@ void stats_summary(const struct view_job *job, FILE *out)
               "compiled, caches are switched off, or the library could not look into this Python: "
               "`rankshare doctor --python PYTHON' says)\n",
               out);
-        return;
+        return false;
     }
     const uint64_t *c = job->total;
     size_t ranks = count_ranks(job);
@@ -70,6 +70,7 @@ void stats_summary(const struct view_job *job, FILE *out)
     uint64_t refused = view_refused(c);
     fprintf(out, "; refused: %s%s\n", format_count(text, refused),
             refused ? " (`rankshare stats' says why)" : "");
+    return true;
 }
 
 /* The sum of the processes of one rank: the rank itself, its compile workers, earlier runs of it.

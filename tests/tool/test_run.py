@@ -85,6 +85,17 @@ def summary_cases(context, run, _library):
 
     yield "run: no lookups seen", nothing_seen
 
+    def caches_off():
+        name, _ = context.segment("run-off", fill=False)
+        command = (*run, "--segment", name, "true")
+        off = context.environment(TORCHINDUCTOR_FORCE_DISABLE_CACHES="1", TORCHINDUCTOR_FREEZING="0")
+        said = context.expect(0, *command, env=off).stderr.decode()
+        assert "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1: torch's caches are switched off" in said, said
+        assert "FREEZING" not in said, said
+        assert "DISABLE_CACHES" not in context.expect(0, *command).stderr.decode()
+
+    yield "run: no lookups, and the setting that explains it", caches_off
+
     def one_line():
         name, _ = context.segment("run-line", fill=False)
         context.refuse(
