@@ -26,7 +26,7 @@ enum {
     RS_SLOTS = 4096,
     RS_LEASES = 4096,
     RS_EVENTS = 16384,
-    RS_COUNTER_ROOM = 72, /* counters that fit without another layout */
+    RS_COUNTER_ROOM = 128, /* counters that fit without another layout */
 };
 #define RS_NO_JOB UINT32_MAX
 
@@ -96,7 +96,9 @@ struct rs_slot {
     _Atomic int32_t world;
     _Atomic uint32_t job;    /* RS_NO_JOB: none */
     _Atomic int32_t ordinal; /* -1 unknown */
-    uint32_t reserved[3];
+    _Atomic int32_t group;   /* process group, in that namespace */
+    _Atomic uint32_t beat_s; /* CLOCK_MONOTONIC of the latest sign of work, in seconds */
+    _Atomic uint32_t image;  /* changes with exec(2), which keeps pid and start; 0 unknown */
     _Alignas(64) _Atomic uint64_t counters[RS_COUNTER_ROOM];
 };
 
@@ -113,7 +115,9 @@ struct rs_lease {
     _Atomic int32_t tid;
     _Atomic uint32_t job;
     _Atomic uint32_t run;
-    uint32_t reserved[9];
+    uint32_t reserved0;
+    _Atomic uint64_t storing; /* since when the owner has been writing the entry; 0: it is not */
+    uint64_t reserved1[3];
 };
 
 struct rs_segment {

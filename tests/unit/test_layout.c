@@ -16,7 +16,7 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 1);
+    cr_assert_eq(RANKSHARE_LAYOUT, 2);
 }
 
 Test(layout, header)
@@ -71,8 +71,8 @@ Test(layout, job)
     AT(rs_job, torch, 160, 64);
     AT(rs_job, triton, 224, 64);
     AT(rs_job, device, 288, 96);
-    AT(rs_job, counters, 384, 576);
-    cr_assert_eq(sizeof(struct rs_job), 960);
+    AT(rs_job, counters, 384, 1024);
+    cr_assert_eq(sizeof(struct rs_job), 1408);
 }
 
 Test(layout, slot)
@@ -86,9 +86,11 @@ Test(layout, slot)
     AT(rs_slot, world, 40, 4);
     AT(rs_slot, job, 44, 4);
     AT(rs_slot, ordinal, 48, 4);
-    AT(rs_slot, reserved, 52, 12);
-    AT(rs_slot, counters, 64, 576);
-    cr_assert_eq(sizeof(struct rs_slot), 640);
+    AT(rs_slot, group, 52, 4);
+    AT(rs_slot, beat_s, 56, 4);
+    AT(rs_slot, image, 60, 4);
+    AT(rs_slot, counters, 64, 1024);
+    cr_assert_eq(sizeof(struct rs_slot), 1088);
     cr_assert_eq(_Alignof(struct rs_slot), 64, "counters share a line with another process");
 }
 
@@ -105,7 +107,9 @@ Test(layout, lease)
     AT(rs_lease, tid, 80, 4);
     AT(rs_lease, job, 84, 4);
     AT(rs_lease, run, 88, 4);
-    AT(rs_lease, reserved, 92, 36);
+    AT(rs_lease, reserved0, 92, 4);
+    AT(rs_lease, storing, 96, 8);
+    AT(rs_lease, reserved1, 104, 24);
     cr_assert_eq(sizeof(struct rs_lease), 128);
 }
 
@@ -129,10 +133,10 @@ Test(layout, event)
 Test(layout, tables)
 {
     cr_assert_eq(RS_AT_JOBS, 4096);
-    cr_assert_eq(RS_AT_SLOTS, 249856);
-    cr_assert_eq(RS_AT_LEASES, 2871296);
-    cr_assert_eq(RS_AT_EVENTS, 3395584);
-    cr_assert_eq(RS_SEGMENT_SIZE, 4575232);
+    cr_assert_eq(RS_AT_SLOTS, 364544);
+    cr_assert_eq(RS_AT_LEASES, 4820992);
+    cr_assert_eq(RS_AT_EVENTS, 5345280);
+    cr_assert_eq(RS_SEGMENT_SIZE, 6524928);
     cr_assert_eq(RS_AT_SLOTS % 64, 0);
     cr_assert_eq(RS_AT_LEASES % 64, 0);
 }
