@@ -72,6 +72,9 @@ enum rs_reason rs_find_sites(struct rs_engine *engine, struct rs_graph *graph);
 /* facts.c: what the caller wants to know beside sites, from the artifact's own graph. */
 enum rs_reason rs_find_facts(struct rs_engine *engine, const struct rs_graph *graph);
 
+/* flags.c: which rows of flags.def the details hold, and whether they are off. */
+void rs_find_flags(struct rs_engine *engine, const struct rs_graph *graph);
+
 /* names.c */
 bool rs_wrapper_named(const struct rs_engine *engine);
 enum rs_reason rs_find_names(struct rs_engine *engine, struct rs_bytes source);

@@ -107,6 +107,7 @@ enum rs_reason rs_find_facts(struct rs_engine *engine, const struct rs_graph *gr
         right = class == (report->kind == RS_KIND_fx_details ? RS_WORD_FxGraphHashDetails
                                                              : RS_WORD_AOTAutogradCacheDetails);
         details_facts(report, graph);
+        rs_find_flags(engine, graph);
         break;
     case RS_KIND_fx_entry:
         right = class == RS_WORD_CompiledFxGraph;

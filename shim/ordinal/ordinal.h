@@ -10,6 +10,7 @@
 #define RS_ORDINAL_ORDINAL_H
 
 #include "base/arena.h"
+#include "ordinal/flags.h"
 #include <rankshare/names.h>
 
 #include <stdbool.h>
@@ -42,6 +43,7 @@ struct rs_report {
     uint8_t torch_key[RS_TORCH_KEY_SIZE];
     /* details: grad_enabled, -1 where the details don't say */
     int grad_enabled;
+    struct rs_flag_rows flags; /* details: the settings of flags.def that they hold */
     /* details: system information, empty where absent; NUL-terminated, for people and statistics */
     char device_name[64];
     char triton_version[32];

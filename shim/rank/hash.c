@@ -2,6 +2,7 @@
 #include "rank/hash.h"
 
 #include "base/log.h"
+#include "ordinal/flags.h"
 #include "rank/count.h"
 #include "rank/env.h"
 #include "rank/known.h"
@@ -116,6 +117,7 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     if (report.has_torch_key) {
         rs_torch_key_set(report.torch_key);
     }
+    plan->flags = rs_flags_of(&report.flags, facts->torch_version);
     (void)rs_node_tie();
     enum rs_reason reason = reason_to_refuse(&report, facts);
     if (reason != RS_OK) {
@@ -137,6 +139,7 @@ void rs_hash_plan(struct rs_hash_plan *plan, enum rs_kind kind, const uint8_t *d
     plan->kind = kind;
     plan->ordinal = -1;
     plan->treatment = RS_TREAT_CANONICAL;
+    plan->flags = 0;
     if (kind == RS_KIND_triton_key) {
         rs_count(RS_C_keys_triton, 1);
         (void)rs_node_tie();
@@ -149,7 +152,8 @@ void rs_hash_done(struct rs_hash_plan *plan, const uint8_t *digest)
 {
     if (digest) {
         struct rs_key key = rs_key_of_digest(digest);
-        struct rs_known what = {(enum rs_treatment)plan->treatment, plan->kind, plan->ordinal};
+        struct rs_known what = {(enum rs_treatment)plan->treatment, plan->kind, plan->ordinal,
+                                plan->flags};
         rs_known_add(&key, &what);
     }
     rs_arena_free(&plan->arena);

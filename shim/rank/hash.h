@@ -34,8 +34,9 @@ struct rs_hash_plan {
     bool replace;          /* hash BYTES instead of what the program gave */
     struct rs_bytes bytes; /* valid until rs_hash_done */
     enum rs_kind kind;
-    int ordinal;   /* of the details; -1 none */
-    int treatment; /* enum rs_treatment of rank/known.h */
+    int ordinal;    /* of the details; -1 none */
+    int treatment;  /* enum rs_treatment of rank/known.h */
+    unsigned flags; /* enum rs_flags of ordinal/flags.h */
 };
 
 /* Decides for one recognised buffer. Never fails: in doubt PLAN says "hash what you have". */

@@ -13,7 +13,7 @@ enum { SLOTS = 8192, PROBES = 16 };
  * an odd number for ever and passes the slot over. */
 struct known_slot {
     _Atomic(uint32_t) sequence;
-    _Atomic(uint32_t) what; /* treatment, kind, ordinal + 1, generation: one byte each */
+    _Atomic(uint64_t) what; /* treatment, kind, ordinal + 1, generation, flags: one byte each */
     _Atomic(uint64_t) key[4];
 };
 
@@ -44,24 +44,26 @@ static size_t first_slot(const struct rs_key *key)
     return word % SLOTS;
 }
 
-static uint32_t pack(const struct rs_known *what)
+static uint64_t pack(const struct rs_known *what)
 {
-    return (uint32_t)what->treatment | (uint32_t)what->kind << 8 |
-           (uint32_t)(what->ordinal + 1) << 16 | (uint32_t)atomic_load(&generation) << 24;
+    return (uint64_t)what->treatment | (uint64_t)what->kind << 8 |
+           (uint64_t)(what->ordinal + 1) << 16 | (uint64_t)atomic_load(&generation) << 24 |
+           (uint64_t)what->flags << 32;
 }
 
-static struct rs_known unpack(uint32_t word)
+static struct rs_known unpack(uint64_t word)
 {
     struct rs_known what = {
         .treatment = (enum rs_treatment)(word & 0xff),
         .kind = (enum rs_kind)(word >> 8 & 0xff),
         .ordinal = (int)(word >> 16 & 0xff) - 1,
+        .flags = (unsigned)(word >> 32 & 0xff),
     };
     return what;
 }
 
 /* Reads one slot; false when it is empty, holds another key or is being written. */
-static bool read_slot(struct known_slot *slot, const struct rs_key *key, uint32_t *what)
+static bool read_slot(struct known_slot *slot, const struct rs_key *key, uint64_t *what)
 {
     uint64_t words[4], mine[4];
     memcpy(mine, key->bytes, sizeof(mine));
@@ -79,7 +81,7 @@ static bool read_slot(struct known_slot *slot, const struct rs_key *key, uint32_
 }
 
 static bool write_slot(struct known_slot *slot, uint32_t before, const struct rs_key *key,
-                       uint32_t what)
+                       uint64_t what)
 {
     uint64_t words[4];
     memcpy(words, key->bytes, sizeof(words));
@@ -95,10 +97,10 @@ static bool write_slot(struct known_slot *slot, uint32_t before, const struct rs
     return true;
 }
 
-static void remember(const struct rs_key *key, uint32_t what)
+static void remember(const struct rs_key *key, uint64_t what)
 {
     size_t at = first_slot(key);
-    uint32_t old;
+    uint64_t old;
     for (size_t i = 0; i < PROBES; i++) {
         struct known_slot *slot = &slots[(at + i) % SLOTS];
         uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
@@ -122,14 +124,14 @@ void rs_known_add(const struct rs_key *key, const struct rs_known *what)
 struct rs_known rs_known_find(const struct rs_key *key)
 {
     size_t at = first_slot(key);
-    uint32_t what;
+    uint64_t what;
     for (size_t i = 0; i < PROBES; i++) {
         if (read_slot(&slots[(at + i) % SLOTS], key, &what) &&
-            what >> 24 == atomic_load(&generation)) {
+            (what >> 24 & 0xff) == atomic_load(&generation)) {
             return unpack(what);
         }
     }
-    return (struct rs_known){RS_TREAT_UNKNOWN, RS_KIND_other, NO_ORDINAL};
+    return (struct rs_known){RS_TREAT_UNKNOWN, RS_KIND_other, NO_ORDINAL, 0};
 }
 
 bool rs_known_first_look(const struct rs_key *key, struct rs_known *what)

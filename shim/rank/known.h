@@ -23,7 +23,8 @@ enum rs_treatment {
 struct rs_known {
     enum rs_treatment treatment;
     enum rs_kind kind;
-    int ordinal; /* -1: the details hold none */
+    int ordinal;    /* -1: the details hold none */
+    unsigned flags; /* enum rs_flags of ordinal/flags.h */
 };
 
 /* Remembers KEY for the process, and as the calling thread's last recognised hash. */

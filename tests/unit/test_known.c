@@ -19,7 +19,7 @@ static struct rs_key key_number(uint32_t number)
 static void add(uint32_t number, enum rs_treatment treatment, int ordinal)
 {
     struct rs_key key = key_number(number);
-    struct rs_known what = {treatment, RS_KIND_fx_details, ordinal};
+    struct rs_known what = {treatment, RS_KIND_fx_details, ordinal, (unsigned)ordinal & 0xff};
     rs_known_add(&key, &what);
 }
 
@@ -36,6 +36,7 @@ Test(known, remembers_and_replaces)
     add(2, RS_TREAT_PRIVATE, 0);
     add(3, RS_TREAT_NATIVE, -1);
     cr_assert(find(1).treatment == RS_TREAT_CANONICAL && find(1).ordinal == 127);
+    cr_assert_eq(find(1).flags, 127);
     cr_assert(find(2).treatment == RS_TREAT_PRIVATE && find(2).ordinal == 0);
     cr_assert(find(3).treatment == RS_TREAT_NATIVE && find(3).ordinal == -1);
     add(1, RS_TREAT_NATIVE, 4);
@@ -54,6 +55,7 @@ Test(known, more_keys_than_slots_forget_but_never_lie)
         if (what.treatment != RS_TREAT_UNKNOWN) {
             kept++;
             cr_assert(what.ordinal == (int)(i % 100));
+            cr_assert_eq(what.flags, i % 100);
         }
     }
     cr_assert(kept > 4000, "%u kept", kept);
