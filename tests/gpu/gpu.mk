@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# Real GPUs: any PyTorch of the python3 in PATH (PYTHON3 names another), two GPUs.
+# Real GPUs: any PyTorch of the python3 in PATH (PYTHON3 names another), one GPU or more.
 test-gpu: $(LIBRARY) $(PROGRAM)
 	$(Q)$(PYTHON3) tests/gpu/run.py --library $(LIBRARY) --tool $(PROGRAM)
