@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""System calls: what the library adds to those of a program, which is nothing."""
+import glob
+import os
+import re
+import subprocess
+
+from room import DEADLINE, PYTHON, RANK, Failed, Skipped, need, scenario, short
+
+
+def calls_after_loading(room, mode, program):
+    """System calls of PROGRAM after the loader's last own one (it unmaps its cache), addresses taken out."""
+    trace = os.path.join(room.folder, 'trace')
+    environment = room.environment(mode)
+    preload = environment.pop('LD_PRELOAD', None)
+    command = ['strace', '-o', trace]
+    for name in ('LD_PRELOAD', 'RANKSHARE', 'RANKSHARE_SEGMENT', 'RANKSHARE_LOG', 'RANKSHARE_WAIT'):
+        value = preload if name == 'LD_PRELOAD' else environment.pop(name, None)
+        if value:
+            command += ['-E', '%s=%s' % (name, value)]
+    done = subprocess.run(command + program, env=environment, cwd=room.folder, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, timeout=DEADLINE)
+    if done.returncode:
+        raise Skipped('strace does not work here: ' + done.stderr.decode().strip())
+    with open(trace) as lines:
+        calls = [re.sub(r'0x[0-9a-f]+|^getrandom\("[^"]*"', 'ADDRESS', line.rstrip()) for line in lines]
+    unmapped = [i for i, call in enumerate(calls) if call.startswith('munmap(')]
+    if not unmapped:
+        raise Failed('no munmap in the trace: the loader works differently here')
+    return calls, calls[unmapped[0]:]
+
+
+@scenario('off: no system call of ours (strace of true, ls and bash)')
+def off(room):
+    need('strace')
+    for program in (['/bin/true'], ['/bin/ls', '/'], ['/bin/bash', '-c', 'echo a >/dev/null']):
+        before, plain = calls_after_loading(room, 'plain', program)
+        all_calls, ours = calls_after_loading(room, 'inactive', program)
+        if not any('librankshare.so' in call for call in all_calls) or any('librankshare.so' in call for call in before):
+            raise Failed('%s: the library was not loaded where it should be' % program[0])
+        if program[0] == '/bin/bash':  # it asks for its own numbers and the machine's load
+            plain, ours = ([call.split('(')[0] for call in calls] for calls in (plain, ours))
+        if plain != ours:
+            odd = [b for b in ours if b not in plain] + [a for a in plain if a not in ours]
+            raise Failed('%s: %s' % (program[0], short('; '.join(odd[:6]) or 'another order')))
+
+
+@scenario('on: no system call of ours in true either')
+def on(room):
+    need('strace')
+    plain, ours = (calls_after_loading(room, mode, ['/bin/true'])[1] for mode in ('plain', 'active'))
+    if plain != ours:
+        raise Failed(short('; '.join([b for b in ours if b not in plain][:8]) or 'another order'))
+
+
+@scenario('off: a rank under an inactive library is a plain rank')
+def off_rank(room):
+    for value in ('0', '', 'yes', '2', '11'):
+        room.same([PYTHON, RANK, 'read', room.details, room.fx], modes=('inactive',), RANKSHARE=value)
+    if glob.glob('/dev/shm/rankshare.*.' + room.segment):
+        raise Failed('it left a segment')
+
