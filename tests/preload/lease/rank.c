@@ -6,8 +6,8 @@
  *
  * job=, rank=, key= (first artifact), keys= (how many, one after the other), threads= (each wants
  * all of them), ms= (time to make one), wait= (budget in milliseconds), kill=POINT (die there),
- * nth= (at its nth pass), and act=, what a producer does: store, fail, hang, die (half way), move
- * (on to the next lookup), leave (its thread ends), fork.
+ * stop=POINT (SIGSTOP there), nth= (at its nth pass), and act=, what a producer does: store, fail,
+ * hang, die (half way), move (on to the next lookup), leave (its thread ends), fork.
  */
 #include "lease.h"
 
@@ -27,7 +27,7 @@ static struct {
     const char *dir, *job, *act;
     int rank, keys, threads, ms, wait_ms, nth;
     unsigned key;
-    enum rs_kill kill;
+    enum rs_kill kill, stop;
 } options = {.job = "job", .act = "store", .keys = 1, .wait_ms = 20000, .nth = 1};
 
 static struct rs_store store;
@@ -37,8 +37,9 @@ static volatile sig_atomic_t signalled;
 void rs_kill_point(enum rs_kill point)
 {
     static _Atomic int passes;
-    if (point == options.kill && atomic_fetch_add(&passes, 1) + 1 == options.nth) {
-        raise(SIGKILL);
+    if ((point == options.kill || point == options.stop) &&
+        atomic_fetch_add(&passes, 1) + 1 == options.nth) {
+        kill(getpid(), point == options.kill ? SIGKILL : SIGSTOP);
     }
 }
 
@@ -264,6 +265,8 @@ static void parse(int argc, char **argv)
             options.act = value;
         } else if (strcmp(name, "kill") == 0) {
             options.kill = kill_number(value);
+        } else if (strcmp(name, "stop") == 0) {
+            options.stop = kill_number(value);
         } else if (strcmp(name, "rank") == 0) {
             options.rank = number;
         } else if (strcmp(name, "key") == 0) {

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Random rounds: several rows of them run side by side in one segment, each round a job with keys
- * of its own. In some nobody dies: then there is exactly one producer for each key. In the others
- * ranks die at random points, fail or move on: then all the rest must finish.
+ * of its own. In calm ones nobody is disturbed: exactly one producer for each key. In deadly ones
+ * ranks die at random points, fail or move on: all the rest must finish. In stopped ones (SIGSTOP
+ * at random points, of producers and waiters) the rest must finish while the others are stopped,
+ * nobody is elected in place of a stopped one, and who is continued finishes, too.
  */
 #include "lease.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { ROWS = 8, MOST = 6, KEYS = 2, LIMIT_MS = 10000 };
+enum { ROWS = 8, MOST = 6, KEYS = 2, LIMIT_MS = 20000, STOPPED_WAIT_MS = 600 };
+enum round { CALM, DEADLY, STOPPED, ROUND_KINDS };
 
 static const char *const points[] = {
 #define RS_KILL(name, text) #name,
@@ -22,16 +27,29 @@ static const char *const points[] = {
 #undef RS_KILL
 };
 
-struct result {
-    _Atomic int calm, deadly; /* rounds */
-    _Atomic int calm_wrong, deadly_wrong;
-    char first_wrong[256];
-};
-
 static int below(unsigned *seed, int limit)
 {
     return rand_r(seed) % limit;
 }
+
+/* Who is stopped while it holds the registry lock leaves the others without slots, and so without
+ * leases: points of the lease protocol only. */
+static const char *stop_point(unsigned *seed)
+{
+    for (;;) {
+        const char *point = points[below(seed, (int)(sizeof(points) / sizeof(points[0])))];
+        if (!strncmp(point, "lease_", 6) || !strncmp(point, "takeover_", 9) ||
+            !strncmp(point, "wait_", 5)) {
+            return point;
+        }
+    }
+}
+
+struct result {
+    _Atomic int rounds[ROUND_KINDS], wrong[ROUND_KINDS];
+    _Atomic int troubled; /* ranks that were to be killed or stopped */
+    char first_wrong[ROUND_KINDS][256];
+};
 
 /* What makes the round deadly for one rank. Returns whether it is any trouble. */
 static bool fate(unsigned *seed, char *text, size_t size)
@@ -79,32 +97,95 @@ static const char *judge_deadly(const struct bench *bench, unsigned key, int tro
     return NULL;
 }
 
+/* Nobody died: who is stopped keeps its lease, and the others leave at their deadline. */
+static const char *judge_stopped(const struct bench *bench, unsigned key)
+{
+    for (unsigned i = key; i < key + KEYS; i++) {
+        CHECK(count_log(bench, LOG_ELECTED, i) <= 1);
+        CHECK(count_log(bench, LOG_TAKEOVER, i) == 0);
+        CHECK(count_log(bench, LOG_PRODUCED, i) + count_log(bench, LOG_NATIVE, i) >= 1);
+    }
+    return NULL;
+}
+
+/* Continues RANKS, again and again, since one may come to its point late; waits for their ends. */
+static bool join_continued(const pid_t *pids, int count)
+{
+    long end = now_ms() + LIMIT_MS;
+    bool fine = true;
+    for (int i = 0; i < count; i++) {
+        pid_t ended;
+        int status = 0;
+        while ((ended = waitpid(pids[i], &status, WNOHANG)) == 0 && now_ms() < end) {
+            struct timespec pause = {0, 2000000};
+            kill(pids[i], SIGCONT);
+            nanosleep(&pause, NULL);
+        }
+        if (ended == 0) {
+            kill(pids[i], SIGKILL);
+            waitpid(pids[i], NULL, 0);
+        }
+        fine &= ended == pids[i] && status == 0;
+    }
+    return fine;
+}
+
+struct ranks {
+    pid_t free[MOST], stopped[MOST];
+    int free_count, stopped_count, troubles;
+};
+
+static void start_round(const struct bench *bench, const char *job, unsigned key, enum round kind,
+                        unsigned *seed, struct ranks *ranks)
+{
+    int count = 2 + below(seed, MOST - 1);
+    *ranks = (struct ranks){0};
+    for (int i = 0; i < count; i++) {
+        char more[64] = "";
+        bool stops = kind == STOPPED && below(seed, 2);
+        if (kind == DEADLY && below(seed, 2)) {
+            ranks->troubles += fate(seed, more, sizeof(more));
+        } else if (stops) {
+            snprintf(more, sizeof(more), "stop=%s nth=%d", stop_point(seed), 1 + below(seed, 3));
+            ranks->troubles++;
+        }
+        pid_t pid =
+            rank_start(bench, "job=%s rank=%d key=%u keys=%d ms=%d wait=%d %s", job, i, key, KEYS,
+                       below(seed, 12), kind == STOPPED ? STOPPED_WAIT_MS : LIMIT_MS, more);
+        if (stops) {
+            ranks->stopped[ranks->stopped_count++] = pid;
+        } else {
+            ranks->free[ranks->free_count++] = pid;
+        }
+    }
+}
+
 static void one_round(const struct bench *bench, struct result *result, int row, int round,
                       unsigned *seed)
 {
-    pid_t pids[MOST];
-    int ranks = 2 + below(seed, MOST - 1), troubles = 0;
-    unsigned key = (unsigned)(row * 100000 + round * 10 + 1);
-    bool deadly = below(seed, 3) == 0;
+    struct ranks ranks;
+    char job[32];
+    unsigned key = (unsigned)(row * 1000000 + round * 10 + 1);
+    int dice = below(seed, 6);
+    enum round kind = dice < 3 ? CALM : dice < 5 ? DEADLY : STOPPED;
     clear_log(bench);
-    for (int i = 0; i < ranks; i++) {
-        char more[64] = "";
-        if (deadly && below(seed, 2)) {
-            troubles += fate(seed, more, sizeof(more));
-        }
-        pids[i] = rank_start(bench, "job=r%d.%d rank=%d key=%u keys=%d ms=%d %s", row, round, i,
-                             key, KEYS, below(seed, 12), more);
+    snprintf(job, sizeof(job), "r%d.%d", row, round);
+    start_round(bench, job, key, kind, seed, &ranks);
+    bool ended = join_all(ranks.free, ranks.free_count, LIMIT_MS);
+    ended &= join_continued(ranks.stopped, ranks.stopped_count);
+    const char *wrong = "a rank hung or failed";
+    if (ended && kind == CALM) {
+        wrong = judge_calm(bench, key, ranks.free_count);
+    } else if (ended) {
+        wrong =
+            kind == DEADLY ? judge_deadly(bench, key, ranks.troubles) : judge_stopped(bench, key);
     }
-    const char *wrong = join_all(pids, ranks, LIMIT_MS) ? NULL : "a rank hung or failed";
-    if (!wrong) {
-        wrong = deadly ? judge_deadly(bench, key, troubles) : judge_calm(bench, key, ranks);
+    atomic_fetch_add(&result->troubled, ranks.troubles);
+    if (wrong && atomic_fetch_add(&result->wrong[kind], 1) == 0) {
+        snprintf(result->first_wrong[kind], sizeof(result->first_wrong[kind]),
+                 "row %d, round %d: %s", row, round, wrong);
     }
-    atomic_fetch_add(deadly ? &result->deadly : &result->calm, 1);
-    if (wrong) {
-        atomic_fetch_add(deadly ? &result->deadly_wrong : &result->calm_wrong, 1);
-        snprintf(result->first_wrong, sizeof(result->first_wrong), "row %d, round %d: %s", row,
-                 round, wrong);
-    }
+    atomic_fetch_add(&result->rounds[kind], 1);
     for (unsigned i = key; i < key + KEYS; i++) {
         bench_forget(bench, i);
     }
@@ -113,46 +194,60 @@ static void one_round(const struct bench *bench, struct result *result, int row,
 static struct result *result;
 static unsigned first_seed;
 
+static int rounds_done(void)
+{
+    return result->rounds[CALM] + result->rounds[DEADLY] + result->rounds[STOPPED];
+}
+
+static void row_of_rounds(const struct bench *bench, int row, int rounds)
+{
+    struct bench mine;
+    unsigned seed = first_seed + (unsigned)row;
+    int shown = 0;
+    if (!bench_open(&mine)) {
+        _exit(1);
+    }
+    memcpy(mine.segment, bench->segment, sizeof(mine.segment));
+    for (int round = row; round < rounds; round += ROWS) {
+        one_round(&mine, result, row, round, &seed);
+        if (row == 0 && rounds_done() >= shown + 500) {
+            shown = rounds_done();
+            printf("     %d of %d rounds\n", shown, rounds);
+            fflush(stdout);
+        }
+    }
+    bench_close(&mine);
+    _exit(0);
+}
+
 static const char *all_rounds(struct bench *bench, int rounds)
 {
     pid_t rows[ROWS];
+    fflush(stdout);
     for (int row = 0; row < ROWS; row++) {
         rows[row] = fork();
         if (rows[row] == 0) {
-            struct bench mine;
-            unsigned seed = first_seed + (unsigned)row;
-            if (!bench_open(&mine)) {
-                _exit(1);
-            }
-            memcpy(mine.segment, bench->segment, sizeof(mine.segment));
-            for (int round = row; round < rounds; round += ROWS) {
-                one_round(&mine, result, row, round, &seed);
-            }
-            bench_close(&mine);
-            _exit(0);
+            row_of_rounds(bench, row, rounds);
         }
     }
     CHECK(join_all(rows, ROWS, (long)rounds * LIMIT_MS));
-    CHECK(result->calm + result->deadly == rounds);
+    CHECK(rounds_done() == rounds);
     return NULL;
 }
 
-static const char *calm_rounds(struct bench *bench, int argument)
+static const char *judged(struct bench *bench, int kind)
 {
     (void)bench;
-    (void)argument;
-    return result->calm_wrong ? result->first_wrong : NULL;
-}
-
-static const char *deadly_rounds(struct bench *bench, int argument)
-{
-    (void)bench;
-    (void)argument;
-    return result->deadly_wrong ? result->first_wrong : NULL;
+    return result->wrong[kind] ? result->first_wrong[kind] : NULL;
 }
 
 void run_rounds(int rounds, unsigned seed)
 {
+    static const char *const what[ROUND_KINDS] = {
+        [CALM] = "undisturbed rounds, one producer each",
+        [DEADLY] = "rounds with deaths, the rest finishes",
+        [STOPPED] = "rounds with stops, the rest finishes, nobody is elected twice",
+    };
     char name[128];
     first_seed = seed;
     result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -161,8 +256,9 @@ void run_rounds(int rounds, unsigned seed)
     }
     snprintf(name, sizeof(name), "%d random rounds, seed %u, end", rounds, seed);
     run_case(name, all_rounds, rounds);
-    snprintf(name, sizeof(name), "%d rounds without a death, one producer each", result->calm);
-    run_case(name, calm_rounds, 0);
-    snprintf(name, sizeof(name), "%d rounds with deaths, the rest finishes", result->deadly);
-    run_case(name, deadly_rounds, 0);
+    printf("     %d ranks were to be killed, to fail or to be stopped\n", result->troubled);
+    for (int kind = 0; kind < ROUND_KINDS; kind++) {
+        snprintf(name, sizeof(name), "%d %s", result->rounds[kind], what[kind]);
+        run_case(name, judged, kind);
+    }
 }
