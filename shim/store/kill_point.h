@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RS_KILL_POINT(name): a test build (-DRS_KILL_POINTS) kills the process here when the test has
- * armed that point; every other build has nothing here.
+ * RS_KILL_POINT(name): a test build (-DRS_KILL_POINTS) kills, stops or holds up the process here
+ * when the test has armed that point; every other build has nothing here.
  */
 #ifndef RS_STORE_KILL_POINT_H
 #define RS_STORE_KILL_POINT_H

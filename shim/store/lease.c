@@ -54,6 +54,7 @@ static bool own_lease(const struct rs_asker *asker, int kind, struct rs_lease_re
         return false;
     }
     ref->index = own.held[kind - 1].index_plus_one - 1;
+    RS_KILL_POINT(own_word);
     ref->word = atomic_load(&rs_lease_at(asker->segment, ref->index)->word);
     bool held = rs_lw_state(ref->word) == RS_LS_HELD && rs_lw_owned_by(ref->word, asker->owner) &&
                 rs_lw_generation(ref->word) == own.held[kind - 1].generation;

@@ -76,9 +76,15 @@ static bool about(const struct rs_lease *lease, const struct rs_place *place, ui
 {
     enum { READINGS = 64 };
     for (int i = 0; i < READINGS; i++) {
+        RS_KILL_POINT(look_word);
         *word = atomic_load(&lease->word);
         bool readable = rs_lw_active(*word) || rs_lw_state(*word) == RS_LS_UNPRODUCTIVE;
-        bool same = readable && same_place(lease, place);
+        bool same = false;
+        if (readable) {
+            RS_KILL_POINT(look_place);
+            same = same_place(lease, place);
+        }
+        RS_KILL_POINT(look_again);
         if (atomic_load(&lease->word) == *word) {
             return same;
         }
@@ -94,6 +100,7 @@ bool rs_lease_matches(const struct rs_segment *segment, int index, const struct 
 
 static bool run_is(const struct rs_lease *lease, const struct rs_asker *asker)
 {
+    RS_KILL_POINT(look_run);
     return atomic_load_explicit(&lease->job, memory_order_acquire) == asker->job &&
            atomic_load_explicit(&lease->run, memory_order_acquire) == asker->run;
 }
@@ -134,6 +141,7 @@ void rs_lease_look(const struct rs_asker *asker, const struct rs_place *place, i
 static int process_alive(const struct rs_segment *segment, struct rs_lease_owner owner,
                          int32_t *pid)
 {
+    RS_KILL_POINT(judge_process);
     const struct rs_slot *slot = &rs_slots(segment)[owner.slot];
     uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
     bool same = ((uint32_t)rs_word_generation(word) & RS_LW_TENANT_MASK) == owner.generation;
@@ -147,9 +155,11 @@ static int process_alive(const struct rs_segment *segment, struct rs_lease_owner
 enum rs_owner_state rs_lease_judge(const struct rs_segment *segment, struct rs_lease_ref ref)
 {
     const struct rs_lease *lease = rs_lease_at(segment, ref.index);
+    RS_KILL_POINT(judge_fields);
     int32_t tid = atomic_load_explicit(&lease->tid, memory_order_acquire);
     uint64_t start = atomic_load_explicit(&lease->thread_start, memory_order_acquire);
     uint64_t taken = atomic_load_explicit(&lease->taken_ns, memory_order_acquire);
+    RS_KILL_POINT(judge_word);
     if (atomic_load(&lease->word) != ref.word) {
         return RS_OWNER_CHANGED;
     }
@@ -163,7 +173,11 @@ enum rs_owner_state rs_lease_judge(const struct rs_segment *segment, struct rs_l
         return late ? RS_OWNER_DEAD : RS_OWNER_ALIVE;
     }
     /* In PENDING the thread is inside rs_lease_ask(), or its fields are not written yet. */
-    if (rs_lw_state(ref.word) != RS_LS_HELD || rs_thread_alive(pid, tid, start)) {
+    if (rs_lw_state(ref.word) != RS_LS_HELD) {
+        return RS_OWNER_ALIVE;
+    }
+    RS_KILL_POINT(judge_thread);
+    if (rs_thread_alive(pid, tid, start)) {
         return RS_OWNER_ALIVE;
     }
     return RS_OWNER_THREAD_GONE;
@@ -171,6 +185,7 @@ enum rs_owner_state rs_lease_judge(const struct rs_segment *segment, struct rs_l
 
 bool rs_lease_apply(struct rs_segment *segment, struct rs_lease_ref ref, uint64_t to)
 {
+    RS_KILL_POINT(lease_apply);
     return atomic_compare_exchange_strong(&rs_lease_at(segment, ref.index)->word, &ref.word, to);
 }
 
@@ -189,9 +204,11 @@ bool rs_lease_end(struct rs_segment *segment, struct rs_lease_ref ref, uint64_t 
 
 void rs_lease_sign(const struct rs_asker *asker, struct rs_lease *lease, uint64_t thread_start)
 {
+    RS_KILL_POINT(lease_sign);
     atomic_store_explicit(&lease->thread_start, thread_start, memory_order_release);
     atomic_store_explicit(&lease->taken_ns, rs_sys_clock_ns(CLOCK_MONOTONIC), memory_order_release);
     atomic_store_explicit(&lease->tid, asker->tid, memory_order_release);
+    RS_KILL_POINT(lease_sign_run);
     atomic_store_explicit(&lease->job, asker->job, memory_order_release);
     atomic_store_explicit(&lease->run, asker->run, memory_order_release);
 }
@@ -199,6 +216,7 @@ void rs_lease_sign(const struct rs_asker *asker, struct rs_lease *lease, uint64_
 /* A mark counts as long as its run has processes. */
 static bool mark_is_over(const struct rs_asker *asker, const struct rs_lease *lease)
 {
+    RS_KILL_POINT(reclaim_mark);
     uint32_t job = atomic_load_explicit(&lease->job, memory_order_acquire);
     uint32_t run = atomic_load_explicit(&lease->run, memory_order_acquire);
     if (job == asker->job && run == asker->run) {
@@ -217,6 +235,7 @@ bool rs_lease_reclaim(const struct rs_asker *asker, const struct rs_place *place
     for (int i = 0; i < RS_WINDOW; i++) {
         int index = rs_lease_index(place, i);
         struct rs_lease *lease = rs_lease_at(asker->segment, index);
+        RS_KILL_POINT(reclaim_word);
         struct rs_lease_ref ref = {index, atomic_load(&lease->word)};
         uint64_t to;
         int32_t pid;

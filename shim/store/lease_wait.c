@@ -61,7 +61,9 @@ static int watch(const struct rs_asker *asker, struct rs_lease_ref ref, uint64_t
     RS_KILL_POINT(wait_begun);
     for (;;) {
         bool over;
+        RS_KILL_POINT(wait_turn);
         uint32_t turn = atomic_load(&lease->turn);
+        RS_KILL_POINT(wait_word);
         uint64_t word = atomic_load(&lease->word);
         int end = outcome(word, rs_lw_generation(ref.word), &over);
         if (over) {
@@ -72,6 +74,7 @@ static int watch(const struct rs_asker *asker, struct rs_lease_ref ref, uint64_t
             return RS_WAIT_TIMEOUT;
         }
         uint64_t slice = deadline - now < SLICE_NS ? deadline : now + SLICE_NS;
+        RS_KILL_POINT(wait_sleep);
         int slept = rs_sys_futex_wait(&lease->turn, turn, slice);
         int error = errno;
         RS_KILL_POINT(wait_woken);
