@@ -4,28 +4,50 @@
 #include "base/state.h"
 #include "base/sys.h"
 
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+/* Anything but a regular file is refused: opening a FIFO waits for its reader, writing into one
+ * whose reader has gone ends the job by SIGPIPE, and opening a device may do anything. */
+static int open_regular(const char *path, int flags)
+{
+    struct stat st;
+    if (rs_sys_fstatat(AT_FDCWD, path, &st, 0) == 0 && !S_ISREG(st.st_mode)) {
+        return -1;
+    }
+    int fd = rs_sys_openat(
+        AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags,
+        0600);
+    if (fd >= 0 && (rs_sys_fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+        rs_sys_close(fd);
+        return -1;
+    }
+    return fd;
+}
+
 /* Opened for each line: lines are rare (refusals, timeouts), and a descriptor kept open would be
  * one that the job did not ask for. */
 static int open_log(void)
 {
-    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
     struct stat st;
     if (rs_sys_fstatat(AT_FDCWD, rs_config.log, &st, 0) == 0 && S_ISDIR(st.st_mode)) {
-        char path[PATH_MAX];
-        int length =
-            snprintf(path, sizeof(path), "%s/rankshare.%d.log", rs_config.log, (int)getpid());
-        if (length < 0 || (size_t)length >= sizeof(path)) {
-            return -1;
-        }
-        return rs_sys_openat(AT_FDCWD, path, flags, 0600);
+        char path[RS_TEXT_MAX + 32];
+        snprintf(path, sizeof(path), "%s/rankshare.%d.log", rs_config.log, (int)getpid());
+        /* The name can be guessed, and others may write to the directory (/tmp). */
+        return open_regular(path, O_NOFOLLOW);
     }
-    return rs_sys_openat(AT_FDCWD, rs_config.log, flags, 0600);
+    return open_regular(rs_config.log, 0);
+}
+
+/* Past the file size limit the kernel sends SIGXFSZ. */
+static void append(int fd, const char *line, size_t length)
+{
+    struct stat st;
+    if (rs_sys_fstat(fd, &st) == 0 && rs_sys_file_fits((uint64_t)st.st_size + length)) {
+        (void)rs_sys_write(fd, line, length);
+    }
 }
 
 void rs_log(const char *format, ...)
@@ -48,7 +70,7 @@ void rs_log(const char *format, ...)
         line[length] = '\n';
         int fd = open_log();
         if (fd >= 0) {
-            (void)rs_sys_write(fd, line, length + 1);
+            append(fd, line, length + 1);
             rs_sys_close(fd);
         }
     }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -76,6 +77,13 @@ static inline ssize_t rs_sys_write(int fd, const void *data, size_t size)
 static inline ssize_t rs_sys_getdents(int fd, void *out, size_t size)
 {
     return syscall(SYS_getdents64, fd, out, size);
+}
+
+/* Whether a file of SIZE bytes is below the file size limit; writing beyond it raises SIGXFSZ. */
+static inline bool rs_sys_file_fits(uint64_t size)
+{
+    struct rlimit limit;
+    return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 || size <= limit.rlim_cur;
 }
 
 static inline pid_t rs_sys_gettid(void)

@@ -168,7 +168,9 @@ static bool mark_private(int fromfd, const char *from, const struct rs_known *kn
     if (fd < 0) {
         return false;
     }
-    bool done = rs_sys_write(fd, mark, length) == (ssize_t)length;
+    struct stat st;
+    bool done = rs_sys_fstat(fd, &st) == 0 && rs_sys_file_fits((uint64_t)st.st_size + length) &&
+                rs_sys_write(fd, mark, length) == (ssize_t)length;
     return rs_sys_close(fd) == 0 && done;
 }
 

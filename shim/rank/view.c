@@ -60,7 +60,8 @@ bool rs_views_work(void)
     int fd = scratch_file();
     bool works = false;
     if (fd >= 0) {
-        int again = rs_sys_write(fd, &byte, 1) == 1 ? reopen_read_only(fd) : -1;
+        bool written = rs_sys_file_fits(1) && rs_sys_write(fd, &byte, 1) == 1;
+        int again = written ? reopen_read_only(fd) : -1;
         works = again >= 0 && rs_sys_pread(again, &back, 1, 0) == 1 && back == byte;
         if (again >= 0) {
             rs_sys_close(again);
@@ -106,6 +107,10 @@ bool rs_read_whole(int fd, struct rs_arena *arena, struct rs_bytes *out)
 bool rs_write_pieces(int fd, const struct rs_pieces *pieces)
 {
     size_t at = 0, skip = 0; /* SKIP bytes of piece AT are written already */
+    if (!rs_sys_file_fits(pieces->size)) {
+        errno = EFBIG;
+        return false;
+    }
     while (at < pieces->count) {
         struct iovec part[64];
         size_t count = 0;

@@ -203,8 +203,7 @@ static int new_file(char temporary[PATH_SIZE])
 /* Past the file size limit the kernel sends SIGXFSZ, so the limit is asked first. */
 static bool reserve(int fd)
 {
-    struct rlimit limit;
-    if (rs_sys_file_limit(&limit) == 0 && limit.rlim_cur < (rlim_t)RS_SEGMENT_SIZE) {
+    if (!rs_sys_file_fits(RS_SEGMENT_SIZE)) {
         errno = EFBIG;
         return false;
     }

@@ -9,7 +9,6 @@
 
 #include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #define RS_NS_PER_S UINT64_C(1000000000)
@@ -38,11 +37,6 @@ static inline void *rs_sys_mmap(size_t size, int protection, int fd)
 static inline int rs_sys_munmap(void *at, size_t size)
 {
     return (int)syscall(SYS_munmap, at, size);
-}
-
-static inline int rs_sys_file_limit(struct rlimit *limit)
-{
-    return (int)syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, limit);
 }
 
 /* Whether the process, or the thread of it, exists: 0, or -1 with errno. */

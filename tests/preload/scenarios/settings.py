@@ -1,6 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nonsense in the library's environment variables."""
-from room import scenario
+"""Nonsense in the library's environment variables: a rank goes on as with the default."""
+import os
+
+from room import PYTHON, RANK, Failed, scenario, short
+
+# A segment name that can't be used makes the library log one line.
+SAYS = {'RANKSHARE_SEGMENT': 'a/b'}
+
+
+def unreadable(path):
+    os.mkdir(path, 0o000)
+    return os.path.join(path, 'log')
+
+
+def loop(path):
+    os.symlink(path, path + '2')
+    os.symlink(path + '2', path)
+    return path
+
+
+def made(function):
+    def make(path):
+        function(path)
+        return path
+    return make
+
+
+# (what RANKSHARE_LOG names, what makes it, whether a line may be written)
+LOGS = (
+    ('a new file', lambda path: path, True),
+    ('a file', made(lambda path: open(path, 'w').close()), True),
+    ('a link to nowhere', made(lambda path: os.symlink(path + '.target', path)), True),
+    ('a directory', made(os.mkdir), True),
+    ('a directory that is not there', lambda path: os.path.join(path, 'log'), False),
+    ('a directory without permissions', unreadable, None),
+    ('a FIFO without a reader', made(os.mkfifo), False),
+    ('a loop of links', loop, False),
+    ('a device', lambda path: '/dev/full', False),
+    ('the standard error', lambda path: '/dev/stderr', False),
+    ('a name that is too long', lambda path: path + '/' + 'l' * 5000, False),
+    ('bytes that are no text', lambda path: path + '\udcff\udcfe', True),
+)
+
+
+def log_lines(place):
+    """The lines at PLACE, a file or a directory of files."""
+    lines = []
+    for path in [os.path.join(place, name) for name in os.listdir(place)] if os.path.isdir(place) else [place]:
+        if os.path.isfile(path):
+            with open(path) as text:
+                lines += text.readlines()
+    return lines
+
+
+def add_log(name, make, written):
+    @scenario('settings: RANKSHARE_LOG is ' + name)
+    def run(room):
+        place = make(os.path.join(room.folder, 'there'))
+        room.is_view(room.rank('read', room.details, room.fx, RANKSHARE_LOG=place, deadline=20, **SAYS))
+        if written is not None and written != bool(log_lines(place)):
+            raise Failed('lines: %s' % short(log_lines(place)))
+
+
+for line in LOGS:
+    add_log(*line)
+
+
+@scenario('settings: a FIFO as the log, whose reader reads nothing')
+def full_fifo(room):
+    path = os.path.join(room.folder, 'fifo')
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        room.is_view(room.rank('read', room.details, room.fx, RANKSHARE_LOG=path, deadline=20, **SAYS))
+        if os.read(reader, 100):
+            raise Failed('something was written')
+    finally:
+        os.close(reader)
+
+
+@scenario("settings: a log's directory in which others laid a link")
+def planted(room):
+    """One log file per process, by a name that can be guessed: a link there is not followed."""
+    directory = os.path.join(room.folder, 'logs')
+    os.mkdir(directory)
+    program = ('import os, sys\nos.symlink("../victim", "logs/rankshare.%d.log" % os.getpid())\n'
+               'os.execv(sys.executable, [sys.executable, *sys.argv[1:]])')
+    room.is_view(room.run([PYTHON, '-c', program, RANK, 'read', room.details, room.fx], 'active', RANKSHARE_LOG=directory, **SAYS))
+    if os.path.exists(os.path.join(room.folder, 'victim')):
+        raise Failed('the link was followed')
 
 
 @scenario('settings: nonsense in every variable, a log that cannot be written')
