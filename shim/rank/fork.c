@@ -3,8 +3,8 @@
 
 #include "rank/env.h"
 #include "rank/known.h"
-#include "rank/look.h"
 #include "rank/node.h"
+#include "rank/wait.h"
 
 #include <pthread.h>
 
@@ -15,8 +15,8 @@ static void in_child(void)
 {
     rs_env_forked();
     rs_known_forked();
-    rs_look_forked();
     rs_node_forked();
+    rs_wait_forked();
 }
 
 void rs_fork_init(void)

@@ -6,9 +6,9 @@
 #include "base/sys.h"
 #include "rank/count.h"
 #include "rank/known.h"
-#include "rank/look.h"
 #include "rank/node.h"
 #include "rank/view.h"
+#include "rank/wait.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static uint64_t lease_stored(const struct rs_where *where)
     if (!rs_lease_stored(&node->store, node->slot, &place)) {
         return 0;
     }
-    rs_look_produced();
+    rs_wait_produced();
     clock_gettime(CLOCK_MONOTONIC, &now);
     return taken ? (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - taken : 0;
 }

@@ -2,21 +2,12 @@
 #include "rank/look.h"
 
 #include "base/dir.h"
-#include "base/log.h"
-#include "base/state.h"
 #include "base/sys.h"
 #include "rank/count.h"
 #include "rank/node.h"
+#include "rank/wait.h"
 
-#include <stdatomic.h>
 #include <string.h>
-
-static const uint64_t second_ns = 1000000000;
-
-/* Nanoseconds waited since the last own production, and whether one wait has run into the limit:
- * then this process never waits again. */
-static _Atomic(uint64_t) waited_ns;
-static _Atomic(bool) gave_up;
 
 /* What counts and leases need to know about the three kinds of key. */
 struct look_kind {
@@ -117,34 +108,11 @@ static void note_miss(const struct rs_look *look)
 /* Waits for the place's producer. True: look again. */
 static bool wait_for_producer(struct rs_look *look, struct rs_node *node)
 {
-    uint64_t limit = rs_config.wait_s * second_ns;
-    uint64_t used = atomic_load(&waited_ns), spent = 0;
-    if (atomic_load(&gave_up) || used >= limit) {
-        return false;
+    enum rs_waited waited = rs_wait(node, &look->place, &look->known);
+    if (waited != RS_WAITED_NOT) {
+        look->stage = RS_LOOK_WAITED;
     }
-    enum rs_wait_end end =
-        rs_lease_wait(&node->store, node->slot, &look->place, limit - used, &spent);
-    atomic_fetch_add(&waited_ns, spent);
-    rs_count(RS_C_wait_ns, spent);
-    rs_node_event(end == RS_WAIT_TIMEOUT ? RS_EVENT_TIMEOUT : RS_EVENT_WAIT, look->known.kind,
-                  &look->where.key, spent);
-    look->stage = RS_LOOK_WAITED;
-    switch (end) {
-    case RS_WAIT_ENDED:
-    case RS_WAIT_OWNER_DIED:
-        return true;
-    case RS_WAIT_TIMEOUT:
-        atomic_store(&gave_up, true);
-        rs_count(RS_C_wait_timeouts, 1);
-        rs_log("waited too long for %s; this process waits no more", look->where.path);
-        return false;
-    case RS_WAIT_SIGNAL:
-        rs_count(RS_C_wait_interrupted, 1);
-        return false;
-    case RS_WAIT_UNPRODUCTIVE:
-        break;
-    }
-    return false;
+    return waited == RS_WAITED_AGAIN;
 }
 
 /* Nothing is there: become the producer, or wait. True: look again. */
@@ -199,15 +167,4 @@ bool rs_look_again(struct rs_look *look, bool found)
     }
     errno = saved;
     return again;
-}
-
-void rs_look_produced(void)
-{
-    atomic_store(&waited_ns, 0);
-}
-
-void rs_look_forked(void)
-{
-    atomic_store(&waited_ns, 0);
-    atomic_store(&gave_up, false);
 }

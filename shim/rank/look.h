@@ -57,9 +57,4 @@ bool rs_look_size(struct rs_look *look, int64_t *size, bool *hidden);
  * the bytes on disk are not the ones this process would see. */
 bool rs_look_refuse_write(struct rs_look *look);
 
-/* Budget of waits (RANKSHARE_WAIT): an own production fills it again. */
-void rs_look_produced(void);
-
-void rs_look_forked(void);
-
 #endif

@@ -3,7 +3,8 @@
 import importlib
 
 ALL = {}
-MODULES = ('cases_open', 'cases_stat', 'cases_store', 'cases_look', 'cases_rest', 'cases_edge')
+MODULES = ('cases_open', 'cases_stat', 'cases_store', 'cases_look', 'cases_rest', 'cases_edge',
+           'cases_wait')
 
 
 class Case:

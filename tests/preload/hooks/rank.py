@@ -113,8 +113,8 @@ class Rank:
         finally:
             os.close(fd)
 
-    def counter(self, name):
-        """This process's counter as `rankshare stats` shows it."""
+    def counter(self, name, pid=None):
+        """A process's counter (this one's by default) as `rankshare stats` shows it."""
         import subprocess
         environment = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'RANKSHARE')}
         environment['RANKSHARE_SEGMENT'] = self.segment
@@ -124,9 +124,9 @@ class Rank:
             raise Failed('rankshare stats: ' + done.stderr.decode().strip())
         for job in json.loads(done.stdout)['jobs']:
             for rank in job['ranks']:
-                if rank['pid'] == os.getpid():
+                if rank['pid'] == (pid or os.getpid()):
                     return rank['counters'][name]
-        raise Failed('rankshare stats does not know this process')
+        raise Failed('rankshare stats does not know the process')
 
     def counts(self, **expected):
         for name, value in expected.items():

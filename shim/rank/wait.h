@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Waiting for a key's producer, and when to stop. Thread safe, fork safe, without CPU time.
+ */
+#ifndef RS_RANK_WAIT_H
+#define RS_RANK_WAIT_H
+
+#include "rank/known.h"
+#include "rank/node.h"
+
+#include <stdbool.h>
+
+enum rs_waited {
+    RS_WAITED_NOT,   /* nothing is left of the budget: the wait has not begun */
+    RS_WAITED_AGAIN, /* the lease has ended, or its owner is dead: look again */
+    RS_WAITED_OVER,  /* compile */
+};
+
+/* Waits for the producer of PLACE, whose details are KNOWN; counts and records what came of it. */
+enum rs_waited rs_wait(struct rs_node *node, const struct rs_place *place,
+                       const struct rs_known *known);
+
+/* This process has stored what it held a lease for: its budget is full again. */
+void rs_wait_produced(void);
+
+/* In a fork child: nothing waited yet. */
+void rs_wait_forked(void);
+
+#endif

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another rank: hashes details, looks at their key's place and says what it saw.
+
+    python3 waiter.py DETAILS DIRECTORY WORD...
+
+Prints "hashed", then one line of JSON. Words: threads=N (N threads look at once), again (a second
+look), handle=SIG (a handler in Python that counts), timer (a handler and SIGALRM every 0.2 s),
+fork (a child looks once the first look is over).
+"""
+import hashlib
+import json
+import os
+import signal
+import sys
+import threading
+
+details, directory = sys.argv[1:3]
+words = dict(word.partition('=')[::2] for word in sys.argv[3:])
+with open(details, 'rb') as source:
+    data = source.read()
+said = {'names': [], 'handled': 0, 'interrupted': False, 'pid': os.getpid()}
+
+
+def handler(number, frame):
+    said['handled'] += 1
+
+
+def look(into):
+    hashlib.sha256(data).digest()
+    try:
+        into.append(os.listdir(directory))
+    except OSError as error:
+        into.append(error.errno)
+
+
+if 'handle' in words:
+    signal.signal(getattr(signal, words['handle']), handler)
+if 'timer' in words:
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+hashlib.sha256(data).digest()
+print('hashed', flush=True)
+try:
+    threads = [threading.Thread(target=look, args=(said['names'],)) for _ in range(int(words.get('threads', 1)) - 1)]
+    for thread in threads:
+        thread.start()
+    look(said['names'])
+    for thread in threads:
+        thread.join()
+    if 'again' in words:
+        look(said['names'])
+    if 'fork' in words:
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            said['names'] = []
+            look(said['names'])
+            said['pid'] = os.getpid()
+        else:
+            os.waitpid(child, 0)
+except KeyboardInterrupt:
+    said['interrupted'] = True
+print(json.dumps(said), flush=True)
+sys.stdin.read()  # its counters can be read as long as it lives
