@@ -88,6 +88,7 @@ struct rs_graph {
     uint32_t where; /* offset of the trouble, when there was one */
     RS_VEC(struct rs_node) nodes;
     RS_VEC(struct rs_edge) edges; /* edge 0 is unused */
+    RS_VEC(uint32_t) inner;       /* nodes in which another pickle may lie: bytes, odd strings */
     RS_VEC(struct rs_frame) frames;
     RS_VEC(uint32_t)
     saves; /* where CPython's pickler began to save an object; large pickles only */

@@ -6,6 +6,7 @@
 #define RS_ORDINAL_MACHINE_H
 
 #include "ordinal/graph.h"
+#include "ordinal/text.h"
 
 enum {
     RS_FRAME_TARGET = 64 * 1024, /* CPython closes a frame when it holds this much */
@@ -128,6 +129,15 @@ static inline enum rs_reason rs_push_blob(struct rs_machine *m, enum rs_node_kin
     if (kind == RS_NODE_STR) {
         node->word = (uint8_t)rs_word_of(m->graph->data + content, size);
     }
+    /* Protocol 2 writes bytes as text, and then a pickle begins with the two bytes of U+0080. */
+    bool pickle_as_text = size >= RS_TEXT_MIN && m->graph->data[content] == 0xc2;
+    if (kind != RS_NODE_BYTES && !pickle_as_text) {
+        return RS_OK;
+    }
+    if (!RS_VEC_ROOM(m->arena, &m->graph->inner)) {
+        return RS_REFUSED_limit;
+    }
+    m->graph->inner.items[m->graph->inner.count++] = m->graph->nodes.count - 1;
     return RS_OK;
 }
 

@@ -27,7 +27,7 @@ static enum rs_reason read_artifact(struct rs_engine *engine)
     if (!is_pickle(report->kind)) {
         uint32_t where = 0;
         enum rs_reason reason =
-            rs_text_scan(engine->arena, engine->data, 0, engine->size, &engine->texts, &where);
+            rs_text_scan(engine->arena, engine->data, 0, 0, engine->size, &engine->texts, &where);
         return reason == RS_OK ? RS_OK : rs_refuse(report, reason, where);
     }
     enum rs_reason reason = rs_read_pickle(engine, 0, engine->size, 0);

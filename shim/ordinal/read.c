@@ -2,6 +2,7 @@
  *
  * Reads an artifact's pickle, and the pickles that lie in its bytes objects.
  */
+#include "ordinal/digits.h"
 #include "ordinal/engine.h"
 
 /* Device binaries and Triton's other files lie in bytes objects too, but none begins like this. */
@@ -62,16 +63,26 @@ static bool like_pickle_as_text(struct rs_bytes text)
     return text.data[0] == 0xc2 && text.data[1] == 0x80 && text.data[2] >= 2 && text.data[2] <= 5;
 }
 
-static enum rs_reason scan_text(struct rs_engine *engine, const struct rs_node *node)
+static enum rs_reason read_inner(struct rs_engine *engine, uint32_t graph_index, uint32_t index,
+                                 unsigned depth)
 {
-    struct rs_bytes text = {engine->data + node->a, node->b};
-    if (like_pickle_as_text(text) && may_hold_site(text)) {
-        return rs_refuse(engine->report, RS_REFUSED_nested_pickle, node->at);
+    const struct rs_node *node = rs_node(&engine->graphs.items[graph_index], index);
+    if (node->kind == RS_NODE_BYTES) {
+        return read_bytes(engine, graph_index, index, depth);
     }
+    struct rs_bytes text = {engine->data + node->a, node->b};
+    return like_pickle_as_text(text) && may_hold_site(text)
+               ? rs_refuse(engine->report, RS_REFUSED_nested_pickle, node->at)
+               : RS_OK;
+}
+
+/* Sites of the string NODE, in which the first digit that may be one stands at FROM. */
+static enum rs_reason scan_text(struct rs_engine *engine, const struct rs_node *node, uint32_t from)
+{
     uint32_t first = engine->texts.count;
     uint32_t where = node->at;
-    enum rs_reason reason = rs_text_scan(engine->arena, engine->data, node->a, node->a + node->b,
-                                         &engine->texts, &where);
+    enum rs_reason reason = rs_text_scan(engine->arena, engine->data, node->a, from,
+                                         node->a + node->b, &engine->texts, &where);
     if (reason != RS_OK) {
         return rs_refuse(engine->report, reason, where);
     }
@@ -80,6 +91,62 @@ static enum rs_reason scan_text(struct rs_engine *engine, const struct rs_node *
         return rs_refuse(engine->report, RS_REFUSED_opcode, node->at);
     }
     return RS_OK;
+}
+
+/* The string that holds the byte at AT, or NULL. *NEXT is a node behind those before AT; nodes lie
+ * in the order of their opcodes, and several may come from one. */
+static const struct rs_node *string_at(const struct rs_graph *graph, uint32_t at, uint32_t *next)
+{
+    while (*next < graph->nodes.count && rs_node(graph, *next)->at <= at) {
+        ++*next;
+    }
+    uint32_t opcode = rs_node(graph, *next - 1)->at;
+    for (uint32_t i = *next; i-- > RS_NODES_FIXED && rs_node(graph, i)->at == opcode;) {
+        const struct rs_node *node = rs_node(graph, i);
+        if ((node->kind == RS_NODE_STR || node->kind == RS_NODE_FOREIGN) && at >= node->a &&
+            at - node->a < node->b) {
+            return node;
+        }
+    }
+    return NULL;
+}
+
+/* Scans the strings of BEGIN to END, which lies outside of strings. Most of them hold no digit that
+ * may be an ordinal, and are not looked at one by one. */
+static enum rs_reason scan_texts(struct rs_engine *engine, uint32_t graph_index, uint32_t begin,
+                                 uint32_t end, uint32_t *next)
+{
+    const struct rs_graph *graph = &engine->graphs.items[graph_index];
+    struct rs_digits walk = rs_digits_walk(engine->data, begin, end);
+    enum rs_reason reason = RS_OK;
+    for (uint32_t at; reason == RS_OK && rs_digits_next(&walk, &at);) {
+        const struct rs_node *node = string_at(graph, at, next);
+        if (node) {
+            reason = scan_text(engine, node, at);
+            walk = rs_digits_walk(engine->data, node->a + node->b, end);
+        }
+    }
+    return reason;
+}
+
+/* Text, and what lies between it, in the order of the pickle. */
+static enum rs_reason read_contents(struct rs_engine *engine, uint32_t self, unsigned depth)
+{
+    /* A copy: a nested pickle may move the graphs. */
+    const struct rs_graph graph = engine->graphs.items[self];
+    uint32_t at = graph.begin, next = RS_NODES_FIXED;
+    for (uint32_t i = 0; i < graph.inner.count; i++) {
+        const struct rs_node *node = rs_node(&graph, graph.inner.items[i]);
+        enum rs_reason reason = scan_texts(engine, self, at, node->at, &next);
+        if (reason == RS_OK) {
+            reason = read_inner(engine, self, graph.inner.items[i], depth);
+        }
+        if (reason != RS_OK) {
+            return reason;
+        }
+        at = node->kind == RS_NODE_BYTES ? node->a + node->b : node->at;
+    }
+    return scan_texts(engine, self, at, graph.end, &next);
 }
 
 enum rs_reason rs_read_pickle(struct rs_engine *engine, uint32_t begin, uint32_t limit,
@@ -95,16 +162,5 @@ enum rs_reason rs_read_pickle(struct rs_engine *engine, uint32_t begin, uint32_t
         return rs_refuse(engine->report, reason, graph->where);
     }
     reason = rs_find_sites(engine, graph);
-    uint32_t count = graph->nodes.count;
-    for (uint32_t i = RS_NODES_FIXED; i < count && reason == RS_OK; i++) {
-        /* Fetched anew: a nested pickle may move the graphs. */
-        const struct rs_node *node = rs_node(&engine->graphs.items[self], i);
-        if (node->kind == RS_NODE_STR || node->kind == RS_NODE_FOREIGN) {
-            bool text = node->b >= RS_TEXT_MIN && node->word == RS_WORD_none;
-            reason = text ? scan_text(engine, node) : RS_OK;
-        } else if (node->kind == RS_NODE_BYTES) {
-            reason = read_bytes(engine, self, i, depth);
-        }
-    }
-    return reason;
+    return reason == RS_OK ? read_contents(engine, self, depth) : reason;
 }

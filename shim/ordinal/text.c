@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ordinal/text.h"
+#include "ordinal/digits.h"
 
 enum verdict { NO, SITE, REFUSE, DECOY };
 
@@ -13,25 +14,14 @@ struct scan {
 
 enum { WORD_LENGTH_MAX = 512, PATH_LENGTH_MAX = 8192 };
 
-/* 1: part of a Python name; 2: a form may end in it; both may hold. */
-enum { WORD = 1, BEFORE = 2, DIGIT = 4 };
+enum { WORD = 1, DIGIT = 2 };
 
+/* What may stand in a Python name. */
 static const uint8_t classes[256] = {
     ['0' ... '9'] = WORD | DIGIT,
     ['A' ... 'Z'] = WORD,
-    ['b' ... 'l'] = WORD,
-    ['n' ... 't'] = WORD,
-    ['v' ... 'z'] = WORD,
-    ['a'] = WORD | BEFORE, /* `_cudaN` */
-    ['u'] = WORD | BEFORE, /* `_xpuN` */
-    ['m'] = WORD | BEFORE, /* `streamN` */
-    ['_'] = WORD | BEFORE, /* `semaphores_cuda_N` */
-    [':'] = BEFORE,
-    ['='] = BEFORE,
-    ['('] = BEFORE,
-    ['['] = BEFORE,
-    [' '] = BEFORE,
-    ['/'] = BEFORE,
+    ['a' ... 'z'] = WORD,
+    ['_'] = WORD,
 };
 
 bool rs_text_is_word(uint8_t c)
@@ -194,29 +184,6 @@ static enum verdict judge(struct scan *scan, uint32_t at, uint32_t behind,
     }
 }
 
-/* Most digits stand behind a character that rules out every form: `add_3`, `(3`, `, 3`. */
-static inline bool plausible(const uint8_t *data, uint32_t begin, uint32_t at)
-{
-    uint8_t before = at > begin ? data[at - 1] : 0;
-    if (!(classes[before] & BEFORE)) {
-        return false;
-    }
-    uint8_t second = at - begin >= 2 ? data[at - 2] : 0;
-    switch (before) {
-    case '_':
-        return second == 'a'; /* `semaphores_cuda_` */
-    case '[':
-        return second == 's'; /* `default_generators[` */
-    case ' ':
-        return second == ':' || second == ',';
-    case ':':
-    case '(':
-        return rs_text_is_word(second);
-    default:
-        return true;
-    }
-}
-
 /* The number at AT, or -1 where it is no ordinal that can be written back the same way. */
 static int number_at(const struct scan *scan, uint32_t at, uint32_t behind)
 {
@@ -278,56 +245,22 @@ static void drop_bare_streams(const struct scan *scan, rs_text_sites *sites, uin
     sites->count = kept;
 }
 
-/* Where the lowest byte of EIGHT that is a digit stands; 8 without one. Exact for the lowest. */
-static uint32_t digit_in(uint64_t eight)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    eight ^= ones * '0'; /* digits become 0 to 9 */
-    uint64_t below = (eight - ones * 10) & ~eight & (ones * 0x80);
-    return below ? (uint32_t)__builtin_ctzll(below) / 8 : 8;
-}
-
-/* The first digit at or behind AT; END where there is none. Eight bytes at a time: text is long and
- * digits are rare. */
-static uint32_t next_digit(const uint8_t *data, uint32_t begin, uint32_t at, uint32_t end)
-{
-    uint64_t eight;
-    for (; end - at >= sizeof(eight); at += sizeof(eight)) {
-        memcpy(&eight, data + at, sizeof(eight));
-        uint32_t digit = digit_in(eight);
-        if (digit < 8) {
-            return at + digit;
-        }
-    }
-    if (at < end && end - begin >= sizeof(eight)) { /* the last eight, without those seen before */
-        memcpy(&eight, data + end - sizeof(eight), sizeof(eight));
-        uint32_t left = end - at;
-        uint32_t digit = digit_in(eight >> (8 * (8 - left)));
-        return digit < left ? at + digit : end;
-    }
-    while (at < end && !(classes[data[at]] & DIGIT)) {
-        at++;
-    }
-    return at;
-}
-
 enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_t begin,
-                            uint32_t end, rs_text_sites *sites, uint32_t *where)
+                            uint32_t from, uint32_t end, rs_text_sites *sites, uint32_t *where)
 {
     struct scan scan = {.data = data, .begin = begin, .end = end};
-    uint32_t first = sites->count;
-    for (uint32_t at = begin; (at = next_digit(data, begin, at, end)) < end;) {
+    uint32_t first = sites->count, at;
+    for (struct rs_digits walk = rs_digits_walk(data, from, end); rs_digits_next(&walk, &at);) {
         uint32_t behind = at + 1;
         while (behind < end && (classes[data[behind]] & DIGIT)) {
             behind++;
         }
-        if (plausible(data, begin, at)) {
+        if (at - begin >= RS_TEXT_MIN - 1) {
             enum rs_reason reason = candidate(&scan, at, behind, arena, sites, where);
             if (reason != RS_OK) {
                 return reason;
             }
         }
-        at = behind;
     }
     drop_bare_streams(&scan, sites, first);
     return RS_OK;

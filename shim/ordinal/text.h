@@ -20,10 +20,11 @@ struct rs_text_site {
 
 typedef RS_VEC(struct rs_text_site) rs_text_sites;
 
-/* Appends the sites of DATA[BEGIN, END) to SITES, in order. RS_OK; unknown_site with *WHERE for a
- * device in a form that is not known or not rewritable; limit. */
+/* Appends the sites of DATA[BEGIN, END) to SITES, in order. FROM is BEGIN, or a place in front of
+ * which digits.h has found nothing. RS_OK; unknown_site with *WHERE for a device in a form that is
+ * not known or not rewritable; limit. */
 enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_t begin,
-                            uint32_t end, rs_text_sites *sites, uint32_t *where);
+                            uint32_t from, uint32_t end, rs_text_sites *sites, uint32_t *where);
 
 /* True for what may stand in a Python name. */
 bool rs_text_is_word(uint8_t c);

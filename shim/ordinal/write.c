@@ -5,9 +5,25 @@
  */
 #include "ordinal/engine.h"
 
+/* What code names consist of: base32 in small letters. */
+static const uint8_t name_chars[256] = {['a' ... 'z'] = 1, ['2' ... '7'] = 1};
+
 static bool is_name_char(uint8_t c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7');
+    return name_chars[c];
+}
+
+/* False: no name covers AT. Of 52 characters around a place, at least 26 lie on one side of it; few
+ * words of other text get past a look at six of them. */
+static inline bool maybe_name(const uint8_t *at)
+{
+    enum { STRIDE = 4, REACH = 24 };
+    uint8_t left = name_chars[at[0]], right = left;
+    for (int i = STRIDE; i <= REACH; i += STRIDE) {
+        left &= name_chars[at[-i]];
+        right &= name_chars[at[i]];
+    }
+    return left | right;
 }
 
 /* The next word of DATA[*AT, END) that may be a code name; *AT is where to go on. A name of 52
@@ -16,7 +32,8 @@ static bool next_name(const uint8_t *data, uint32_t begin, uint32_t end, uint32_
                       uint32_t *found)
 {
     for (; *at < end; *at += RS_NAME) {
-        if (!is_name_char(data[*at])) {
+        bool inside = end - *at > RS_NAME / 2; /* *AT is never less than that behind BEGIN */
+        if (inside ? !maybe_name(data + *at) : !is_name_char(data[*at])) {
             continue;
         }
         uint32_t first = *at, behind = *at + 1;

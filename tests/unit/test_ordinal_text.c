@@ -86,7 +86,7 @@ static int sites_in(const char *text, rs_text_sites *sites, struct rs_arena *are
     uint32_t size = (uint32_t)strlen(text);
     uint8_t *exact = malloc(size + 1); /* so that a sanitizer sees a read past the end */
     memcpy(exact + 1, text, size);
-    enum rs_reason reason = rs_text_scan(arena, exact, 1, size + 1, sites, &where);
+    enum rs_reason reason = rs_text_scan(arena, exact, 1, 1, size + 1, sites, &where);
     free(exact);
     cr_assert(reason == RS_OK || reason == RS_REFUSED_unknown_site);
     cr_assert_leq(where, size + 1);
