@@ -25,7 +25,7 @@ static enum open_plan plan_open(struct rs_look *look, int dirfd, const char *pat
     if (writes) {
         return rs_look_refuse_write(look) ? REFUSED : PLAIN;
     }
-    return LOOK;
+    return rs_look_blocks(look) ? REFUSED : LOOK;
 }
 
 /* The result of an open that was looked at: FD, its view in its place, or -1. */

@@ -40,6 +40,9 @@ static FILE *finish_stream(struct rs_look *look, FILE *stream)
         if (op == RS_LOOK_WRITE) {                                                                 \
             return rs_look_refuse_write(&look) ? NULL : RS_NEXT(name)(path, mode);                 \
         }                                                                                          \
+        if (rs_look_blocks(&look)) {                                                               \
+            return NULL;                                                                           \
+        }                                                                                          \
         while (rs_look_again(&look, (stream = RS_NEXT(name)(path, mode)) != NULL)) {               \
             if (stream) {                                                                          \
                 fclose(stream);                                                                    \
@@ -62,9 +65,10 @@ static FILE *finish_stream(struct rs_look *look, FILE *stream)
             !rs_look_begin(&look, AT_FDCWD, path, RS_LOOK_WRITE)) {                                \
             return RS_NEXT(name)(path, mode, stream);                                              \
         }                                                                                          \
-        if (op == RS_LOOK_WRITE && rs_look_refuse_write(&look)) {                                  \
+        if (op == RS_LOOK_WRITE ? rs_look_refuse_write(&look) : rs_look_blocks(&look)) {           \
+            int error = errno;                                                                     \
             fclose(stream);                                                                        \
-            errno = EACCES;                                                                        \
+            errno = error;                                                                         \
             return NULL;                                                                           \
         }                                                                                          \
         return finish_stream(&look, RS_NEXT(name)(path, mode, stream));                            \

@@ -110,9 +110,14 @@ static bool first_string(struct rs_bytes bytes, size_t *at, struct rs_bytes *tex
     return *at <= bytes.size;
 }
 
+bool rs_pickle_begins(struct rs_bytes bytes)
+{
+    return bytes.size >= 2 && bytes.data[0] == 0x80 && bytes.data[1] >= 2 && bytes.data[1] <= 5;
+}
+
 bool rs_first_global(struct rs_bytes bytes, struct rs_bytes *module, struct rs_bytes *name)
 {
-    if (bytes.size < 4 || bytes.data[0] != 0x80 || bytes.data[1] < 2 || bytes.data[1] > 5) {
+    if (bytes.size < 4 || !rs_pickle_begins(bytes)) {
         return false;
     }
     size_t at = bytes.data[2] == 0x95 ? AFTER_FRAME : 2;

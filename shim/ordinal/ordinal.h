@@ -67,6 +67,10 @@ int rs_report_ordinal(const struct rs_report *report);
  * past SIZE. */
 enum rs_kind rs_kind_of(struct rs_bytes bytes);
 
+/* Whether BYTES begin as pickles of the protocols that caches use do (2 to 5). Two bytes suffice.
+ */
+bool rs_pickle_begins(struct rs_bytes bytes);
+
 /* Kind of a buffer that Python hashes: fx_details, aot_details, triton_key, or other. Compares a
  * few bytes at fixed offsets and never searches: torch hashes its own sources through the same
  * call, and one false hit there changes every key (docs/formats.md). A few nanoseconds for other

@@ -44,6 +44,10 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
 /* FOUND: whether the real call succeeded. True: make it again. */
 bool rs_look_again(struct rs_look *look, bool found);
 
+/* Before an open for reading: true when a pipe, a socket or a device stands in the place of an
+ * entry (errno is ENOENT): opening it might wait for ever, and no entry can come out of it. */
+bool rs_look_blocks(struct rs_look *look);
+
 /* After a successful open for reading: puts the entry's view in FD's place (the same number and the
  * same close-on-exec flag) where one is due. False with errno set when the entry must look absent:
  * the caller closes FD. */

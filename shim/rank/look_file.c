@@ -5,6 +5,7 @@
 #include "rank/look.h"
 
 #include "base/sys.h"
+#include "rank/count.h"
 #include "rank/view.h"
 
 #include <string.h>
@@ -55,6 +56,23 @@ bool rs_look_opened(struct rs_look *look, int fd)
     return false;
 }
 
+bool rs_look_blocks(struct rs_look *look)
+{
+    struct rs_view_want want;
+    struct stat st;
+    int saved = errno;
+    if (rs_view_wanted(&look->where, &want) &&
+        rs_sys_fstatat(AT_FDCWD, look->where.path, &st, 0) == 0 && !S_ISREG(st.st_mode) &&
+        !S_ISDIR(st.st_mode)) {
+        rs_count(RS_C_views_failed, 1);
+        rs_count_refusal(RS_REFUSED_malformed);
+        errno = ENOENT;
+        return true;
+    }
+    errno = saved;
+    return false;
+}
+
 /* What an open of the entry would give, and its view's size; RS_VIEW_RAW also where it can't be
  * opened: open() will say the same to the program. errno is preserved. *LOOKED: whether the entry
  * was read. */
@@ -77,9 +95,20 @@ static enum rs_view inspect(const struct rs_look *look, int64_t *size, bool *loo
     return verdict;
 }
 
+/* A file on its way to its name belongs to who writes it: only what is read from it is judged
+ * (torch before 2.11 takes every name in a key's directory for an entry). */
+static bool on_its_way(const struct rs_look *look)
+{
+    return !rs_shape_entry_name(look->where.path + look->where.name);
+}
+
 bool rs_look_size(struct rs_look *look, int64_t *size, bool *hidden)
 {
     bool looked;
+    *hidden = false;
+    if (on_its_way(look)) {
+        return false;
+    }
     enum rs_view verdict = inspect(look, size, &looked);
     *hidden = verdict == RS_VIEW_FAILED;
     if (looked) {
@@ -95,7 +124,7 @@ bool rs_look_refuse_write(struct rs_look *look)
 {
     bool looked;
     int64_t size;
-    if (inspect(look, &size, &looked) == RS_VIEW_RAW) {
+    if (on_its_way(look) || inspect(look, &size, &looked) == RS_VIEW_RAW) {
         return false;
     }
     errno = EACCES;

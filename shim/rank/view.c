@@ -135,16 +135,24 @@ bool rs_write_pieces(int fd, const struct rs_pieces *pieces)
     return true;
 }
 
+/* Under a native or private key lies what this process stored there, whatever it is, or an entry
+ * that was unpacked from a blob before the key was hashed and so became canonical: the latter needs
+ * its view. */
+static bool native_key(const struct rs_view_want *want)
+{
+    return want->treatment == RS_TREAT_NATIVE || want->treatment == RS_TREAT_PRIVATE;
+}
+
 bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want)
 {
-    if ((where->shape != RS_SHAPE_FX_FILE && where->shape != RS_SHAPE_AOT_FILE) ||
-        !rs_shape_entry_name(where->path + where->name)) {
+    if (where->shape != RS_SHAPE_FX_FILE && where->shape != RS_SHAPE_AOT_FILE) {
         return false;
     }
     struct rs_known known = rs_known_find(&where->key);
     want->treatment = known.treatment;
     want->ordinal = known.treatment == RS_TREAT_UNKNOWN ? rs_primary() : known.ordinal;
-    return want->ordinal > 0;
+    /* A rank of cuda:0 needs no views, but must not be handed what another device left there. */
+    return want->ordinal > 0 || (want->ordinal == 0 && !native_key(want));
 }
 
 /* Puts the pieces into a descriptor that looks like the entry. -1 on failure. */
@@ -168,44 +176,77 @@ static int fill_view(int fd, const struct rs_pieces *pieces)
     return view;
 }
 
-static enum rs_view refuse(const struct rs_where *where, enum rs_reason reason)
+static void refuse(const struct rs_where *where, enum rs_reason reason)
 {
     rs_count(RS_C_views_failed, 1);
     rs_count_refusal(reason);
     rs_log("no view of %s: %s", where->path, rs_reason_text(reason));
-    return RS_VIEW_FAILED;
 }
 
-/* Whether the entry is to be handed out as it is, by what REPORT says of it. */
-static bool raw(const struct rs_report *report)
+static bool names(const struct rs_report *report, int ordinal)
 {
-    if (report->private_ordinal >= 0) {
-        rs_count(RS_C_raw_private, 1);
-        return true;
-    }
-    int ordinal = rs_report_ordinal(report);
-    if (ordinal > 0) {
-        rs_count(RS_C_raw_foreign, 1);
-    }
-    return report->reason == RS_OK && ordinal != 0;
+    return report->ordinals[ordinal / 64] >> (ordinal % 64) & 1;
 }
 
-/* Under a key that this process made canonical, an entry of another device than its own is
- * somebody's mistake (a copied view, a blob unpacked without the library): a miss costs a
- * compilation, the bytes would be wrong. */
+/* Only under a native or private key may there be an entry of another device than this process's
+ * own or cuda:0. Anywhere else it is somebody's mistake (a file written in place, a copied view, a
+ * blob unpacked without the library): a miss costs a compilation, the bytes would be wrong. */
 static bool third_device(const struct rs_view_want *want, const struct rs_report *report)
 {
-    int found = rs_report_ordinal(report);
-    return found > 0 && found != want->ordinal && report->private_ordinal < 0 &&
-           want->treatment == RS_TREAT_CANONICAL;
+    bool marked = report->private_ordinal >= 0 && want->treatment != RS_TREAT_CANONICAL;
+    return !marked && !native_key(want) && (report->ordinals[0] || report->ordinals[1]) &&
+           !names(report, 0) && !names(report, want->ordinal);
 }
 
-/* Under a native or private key lies what this process stored there, whatever it is, or an entry
- * that was unpacked from a blob before the key was hashed and so became canonical: the latter needs
- * its view. */
-static bool native_key(const struct rs_view_want *want)
+/* What a reader gets of the entry that REPORT describes. *REASON: why it can't be rewritten, and on
+ * RS_VIEW_FAILED why the reader gets nothing. */
+static enum rs_view judge(const struct rs_view_want *want, const struct rs_report *report,
+                          enum rs_reason *reason)
 {
-    return want->treatment == RS_TREAT_NATIVE || want->treatment == RS_TREAT_PRIVATE;
+    int ordinal = rs_report_ordinal(report);
+    if (third_device(want, report)) {
+        *reason = RS_REFUSED_not_canonical;
+        return RS_VIEW_FAILED;
+    }
+    if (report->private_ordinal >= 0) {
+        rs_count(RS_C_raw_private, 1);
+        return RS_VIEW_RAW;
+    }
+    if (want->ordinal == 0) {
+        /* Unpickling ignores what follows the pickle's end, so "malformed" may still be loaded, and
+         * nothing is known of its device then. */
+        return report->reason == RS_REFUSED_malformed ? RS_VIEW_FAILED : RS_VIEW_RAW;
+    }
+    if (report->reason == RS_OK && ordinal != 0) {
+        rs_count(RS_C_raw_foreign, ordinal > 0);
+        return RS_VIEW_RAW;
+    }
+    if (*reason != RS_OK) {
+        return native_key(want) ? RS_VIEW_RAW : RS_VIEW_FAILED;
+    }
+    if (report->collectives) {
+        *reason = RS_REFUSED_collective;
+        return RS_VIEW_FAILED;
+    }
+    return RS_VIEW_MADE;
+}
+
+/* What can be said without reading all of FD: RS_VIEW_MADE where it must be read. */
+static enum rs_view glance(int fd, const struct rs_where *where, const struct rs_view_want *want)
+{
+    uint8_t head[2] = {0, 0};
+    struct stat st;
+    if (rs_sys_fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return RS_VIEW_RAW; /* a directory or a pipe by an entry's name holds no entry */
+    }
+    if (rs_sys_pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+        rs_pickle_begins((struct rs_bytes){head, sizeof(head)})) {
+        return RS_VIEW_MADE;
+    }
+    /* Nothing wrong can be unpickled from it. By an entry's own name it is a damaged one, and a
+     * miss is quieter than torch's complaint; by any other name it is somebody else's file. */
+    return want->ordinal > 0 && rs_shape_entry_hash(where->path + where->name) ? RS_VIEW_FAILED
+                                                                               : RS_VIEW_RAW;
 }
 
 enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_view_want *want,
@@ -216,41 +257,33 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_
     struct rs_pieces pieces;
     struct rs_report report;
     uint8_t key[RS_TORCH_KEY_SIZE];
-    struct stat st;
     int saved = errno;
-    enum rs_view result;
-
-    if (rs_sys_fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        errno = saved;
-        return RS_VIEW_RAW; /* a directory or a pipe by an entry's name holds no entry */
-    }
-    rs_rewrite_arena(&arena);
-    if (!rs_read_whole(fd, &arena, &bytes)) {
-        result = refuse(where, RS_REFUSED_limit);
-        goto out;
-    }
+    enum rs_view result = glance(fd, where, want);
+    enum rs_reason reason = RS_REFUSED_malformed;
     enum rs_kind kind = where->shape == RS_SHAPE_FX_FILE ? RS_KIND_fx_entry : RS_KIND_aot_entry;
-    enum rs_reason reason = rs_ordinal_rewrite(&arena, bytes, kind, rs_torch_key(key) ? key : NULL,
-                                               want->ordinal, &pieces, &report);
-    if (third_device(want, &report)) {
-        result = refuse(where, RS_REFUSED_not_canonical);
-    } else if (raw(&report)) {
-        result = RS_VIEW_RAW;
-    } else if (reason != RS_OK) {
-        result = native_key(want) ? RS_VIEW_RAW : refuse(where, reason);
-    } else if (report.collectives) {
-        result = refuse(where, RS_REFUSED_collective);
-    } else if (view && (*view = fill_view(fd, &pieces)) < 0) {
-        result = refuse(where, RS_REFUSED_views);
-    } else {
+
+    rs_rewrite_arena(&arena);
+    if (result == RS_VIEW_MADE && !rs_read_whole(fd, &arena, &bytes)) {
+        reason = RS_REFUSED_limit;
+        result = RS_VIEW_FAILED;
+    } else if (result == RS_VIEW_MADE) {
+        reason = rs_ordinal_rewrite(&arena, bytes, kind, rs_torch_key(key) ? key : NULL,
+                                    want->ordinal, &pieces, &report);
+        result = judge(want, &report, &reason);
+    }
+    if (result == RS_VIEW_MADE && view && (*view = fill_view(fd, &pieces)) < 0) {
+        result = RS_VIEW_FAILED;
+        reason = RS_REFUSED_views;
+    }
+    if (result == RS_VIEW_MADE) {
         rs_count(RS_C_views, 1);
         rs_count(RS_C_view_bytes, pieces.size);
         rs_count(RS_C_kernel_names_left, report.kernels_left);
         rs_node_event(RS_EVENT_VIEW, kind, &where->key, pieces.size);
         *size = (int64_t)pieces.size;
-        result = RS_VIEW_MADE;
+    } else if (result == RS_VIEW_FAILED) {
+        refuse(where, reason);
     }
-out:
     rs_arena_free(&arena);
     errno = saved;
     return result;

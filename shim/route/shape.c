@@ -55,15 +55,19 @@ bool rs_shape_bundle(const char *path)
     return bundle_name(name, strlen(name));
 }
 
-bool rs_shape_maybe(const char *path)
+/* The name of a key's directory is known by its length: every name in it counts, since torch takes
+ * whatever lies there for an entry. */
+static bool in_key_directory(const char *path, const char *slash)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    if (!*name) {
-        /* "dir/": rare, and the name in front of the slashes counts. */
-        return slash && slash != path;
+    if (!slash || slash - path < TORCH_KEY) {
+        return false;
     }
-    size_t length = strlen(name);
+    const char *folder = slash - TORCH_KEY;
+    return (folder == path || folder[-1] == '/') && (*folder == 'f' || *folder == 'a');
+}
+
+static bool cache_name(const char *name, size_t length, const char *path, const char *slash)
+{
     switch (length) {
     case 43: /* base64url without padding */
     case 44:
@@ -84,6 +88,17 @@ bool rs_shape_maybe(const char *path)
     default:
         return name[0] == '_' ? group_name(name, length) : name[0] == '.' && length > 6;
     }
+}
+
+bool rs_shape_maybe(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (!*name) {
+        /* "dir/": rare, and the name in front of the slashes counts. */
+        return slash && slash != path;
+    }
+    return cache_name(name, strlen(name), path, slash) || in_key_directory(path, slash);
 }
 
 bool rs_shape_maybe_directory(const char *path)
@@ -200,4 +215,11 @@ void rs_shape_split(const char *path, struct rs_parts *out)
 bool rs_shape_entry_name(const char *name)
 {
     return name[0] != '.';
+}
+
+bool rs_shape_entry_hash(const char *name)
+{
+    struct rs_key key;
+    return strcmp(name, "entry") == 0 ||
+           (strlen(name) == RS_NAME51 && rs_key_from_name51(name, &key));
 }

@@ -51,4 +51,7 @@ void rs_shape_split(const char *path, struct rs_parts *parts);
 /* Whether NAME is a file that a cache shows to readers, not one on its way (".<pid>.<tid>.tmp"). */
 bool rs_shape_entry_name(const char *name);
 
+/* Whether NAME is one that torch itself gives to entries: 51 characters of base32, or "entry". */
+bool rs_shape_entry_hash(const char *name);
+
 #endif

@@ -24,6 +24,8 @@ static const struct example examples[] = {
     {"/c/fxgraph/uk/" FX "/", RS_SHAPE_FX_DIR, "/c"},
     {"/a/b/c/fxgraph/uk/" FX "/" CONTENT, RS_SHAPE_FX_FILE, "/a/b/c"},
     {"/c/fxgraph/uk/" FX "/.12.34.tmp", RS_SHAPE_FX_FILE, "/c"},
+    {"/c/fxgraph/uk/" FX "/" CONTENT ".bak", RS_SHAPE_FX_FILE, "/c"}, /* torch would read it */
+    {"/c/aotautograd/" AOT "/x", RS_SHAPE_AOT_FILE, "/c"},
     {"/c/fxgraph/xx/" FX, RS_SHAPE_NONE, NULL},  /* not the key's own letters */
     {"/c/fxgraphs/uk/" FX, RS_SHAPE_NONE, NULL}, /* a component, not a substring */
     {"/c/aotautograd/" AOT, RS_SHAPE_AOT_DIR, "/c"},
@@ -77,7 +79,10 @@ Test(shape, the_filter_passes_the_common_names)
                                          "",
                                          "/",
                                          "3",
-                                         "/x/3"};
+                                         "/x/3",
+                                         "/c/fxgraph/uk/" FX "x/name",
+                                         FX "x/name",
+                                         "/c/z" CONTENT "/name"};
     for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
         cr_assert(!rs_shape_maybe(common[i]), "%s", common[i]);
     }
@@ -99,4 +104,12 @@ Test(shape, temporary_names_are_no_entries)
     cr_assert(!rs_shape_entry_name(".rs.12.34"));
     cr_assert(rs_shape_entry_name(CONTENT));
     cr_assert(rs_shape_entry_name("entry"));
+    cr_assert(rs_shape_entry_name(CONTENT ".bak"));
+}
+
+Test(shape, names_that_torch_gives_to_entries)
+{
+    cr_assert(rs_shape_entry_hash(CONTENT) && rs_shape_entry_hash("entry"));
+    cr_assert(!rs_shape_entry_hash(CONTENT ".bak") && !rs_shape_entry_hash("") &&
+              !rs_shape_entry_hash(".12.34.tmp") && !rs_shape_entry_hash(FX));
 }

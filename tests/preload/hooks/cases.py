@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of cases: which hook, what about it, and how to see it."""
 import importlib
+import os
 
 ALL = {}
-MODULES = ('cases_open', 'cases_stat', 'cases_store', 'cases_look', 'cases_rest', 'cases_edge',
-           'cases_wait')
+MODULES = sorted(name[:-3] for name in os.listdir(os.path.dirname(os.path.abspath(__file__)))
+                 if name.startswith('cases_') and name.endswith('.py'))
 
 
 class Case:
