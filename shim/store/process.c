@@ -15,10 +15,17 @@ struct stat_fields {
     char state;
     uint64_t threads;
     uint64_t start;
+    uint64_t code, stack; /* where they begin: random, from exec(2) on; 0 or 1 when kept from us */
 };
 
 /* Fields behind the program's name, which is in brackets and may hold anything. */
-enum { FIELD_STATE = 3, FIELD_THREADS = 20, FIELD_START = 22 };
+enum {
+    FIELD_STATE = 3,
+    FIELD_THREADS = 20,
+    FIELD_START = 22,
+    FIELD_CODE = 26,
+    FIELD_STACK = 28,
+};
 
 /* Inode of this process's pid namespace; 0: not asked yet. A process can't leave its namespace. */
 static _Atomic uint64_t own_space;
@@ -40,10 +47,11 @@ static bool parse_stat(const char *text, struct stat_fields *out)
     }
     out->pid = (int32_t)digits(text);
     out->start = 0;
-    for (int field = FIELD_STATE; field <= FIELD_START; field++) {
+    out->code = out->stack = 0;
+    for (int field = FIELD_STATE; field <= FIELD_STACK; field++) {
         at = strchr(at, ' ');
         if (!at) {
-            return false;
+            break;
         }
         at++;
         if (field == FIELD_STATE) {
@@ -52,6 +60,10 @@ static bool parse_stat(const char *text, struct stat_fields *out)
             out->threads = digits(at);
         } else if (field == FIELD_START) {
             out->start = digits(at);
+        } else if (field == FIELD_CODE) {
+            out->code = digits(at);
+        } else if (field == FIELD_STACK) {
+            out->stack = digits(at);
         }
     }
     return out->start != 0;
@@ -71,6 +83,18 @@ static bool read_stat(const char *path, struct stat_fields *out)
     }
     text[got] = '\0';
     return parse_stat(text, out);
+}
+
+/* One number for where code and stack begin. Without address space randomisation a program that
+ * replaces itself with the same arguments has the same. */
+static uint32_t image_of(const struct stat_fields *fields)
+{
+    if (fields->stack == 0) {
+        return 0;
+    }
+    uint64_t mixed = (fields->code >> 12) * UINT64_C(0x9e3779b97f4a7c15) ^ fields->stack;
+    mixed *= UINT64_C(0xff51afd7ed558ccd);
+    return (uint32_t)(mixed >> 32) | 1;
 }
 
 static char *put_text(char *at, const char *text)
@@ -130,7 +154,10 @@ struct rs_process rs_process_self(void)
 {
     struct stat_fields self = {0};
     struct rs_process process = {.pid = rs_sys_getpid(), .space = space_of_self()};
-    process.start = proc_is_ours(&self) ? self.start : 0;
+    if (proc_is_ours(&self)) {
+        process.start = self.start;
+        process.image = image_of(&self);
+    }
     return process;
 }
 
@@ -149,8 +176,8 @@ uint64_t rs_thread_start(pid_t tid)
     return thread.start;
 }
 
-/* START is compared in the bits of MASK. */
-static int alive(pid_t pid, uint64_t start, uint64_t mask)
+/* START is compared in the bits of MASK, IMAGE when it is known. */
+static int alive(pid_t pid, uint64_t start, uint64_t mask, uint32_t image)
 {
     struct stat_fields found, self;
     if (rs_sys_kill0(pid) != 0 && errno == ESRCH) {
@@ -160,7 +187,8 @@ static int alive(pid_t pid, uint64_t start, uint64_t mask)
     if (start == 0 || !proc_is_ours(&self) || !read_stat_of(pid, 0, &found)) {
         return 1;
     }
-    if ((found.start & mask) != start) {
+    uint32_t now = image_of(&found);
+    if ((found.start & mask) != start || (image && now && image != now)) {
         return 0;
     }
     /* The leader may have left its threads behind, which is no death. */
@@ -173,7 +201,7 @@ int rs_process_alive(const struct rs_process *process)
     if (process->space == 0 || process->space != space_of_self()) {
         return -1;
     }
-    return alive(process->pid, process->start, UINT64_MAX);
+    return alive(process->pid, process->start, UINT64_MAX, process->image);
 }
 
 /* A tag: one bit that is set, 20 of the namespace, 21 of the start time, 22 of the pid (all it
@@ -194,7 +222,7 @@ int rs_tag_alive(uint64_t tag)
         return -1;
     }
     uint64_t mask = (UINT64_C(1) << START_BITS) - 1;
-    return alive((pid_t)LOW(tag, PID_BITS), tag >> PID_BITS & mask, mask);
+    return alive((pid_t)LOW(tag, PID_BITS), tag >> PID_BITS & mask, mask, 0);
 }
 
 int rs_thread_alive(pid_t pid, pid_t tid, uint64_t start)

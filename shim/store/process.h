@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Who a process is, and whether it still lives. A pid alone comes again some day, so a process is
- * its pid, its start time and its pid namespace, and a thread its tid and its start time. System
- * calls only; thread and fork safe.
+ * its pid, its start time and its pid namespace, and a thread its tid and its start time. exec(2)
+ * keeps all three and ends the program all the same, so its image counts, too. System calls only;
+ * thread and fork safe.
  */
 #ifndef RS_STORE_PROCESS_H
 #define RS_STORE_PROCESS_H
@@ -14,6 +15,7 @@ struct rs_process {
     int32_t pid;
     uint64_t start; /* 0: unknown */
     uint64_t space; /* 0: unknown */
+    uint32_t image; /* 0: unknown; a fork child's is its parent's */
 };
 
 /* The calling process. Start is 0 where /proc does not show this pid namespace. */
@@ -25,7 +27,7 @@ uint64_t rs_process_start(pid_t pid);
 /* Start time of a thread of the calling process; 0 unknown. */
 uint64_t rs_thread_start(pid_t tid);
 
-/* 1 lives, 0 dead, -1 can't be judged. A zombie is dead. */
+/* 1 lives, 0 dead, -1 can't be judged. Dead is a zombie, and who has become another program. */
 int rs_process_alive(const struct rs_process *process);
 
 /* A process in one word, never 0, for locks whose owner must be known at the very moment that they

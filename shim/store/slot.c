@@ -18,6 +18,7 @@ static struct rs_process process_of(const struct rs_slot *slot)
         .pid = atomic_load_explicit(&slot->pid, memory_order_acquire),
         .start = atomic_load_explicit(&slot->start, memory_order_acquire),
         .space = atomic_load_explicit(&slot->space, memory_order_acquire),
+        .image = atomic_load_explicit(&slot->image, memory_order_acquire),
     };
 }
 
@@ -60,7 +61,8 @@ static struct rs_slot *find_slot(struct rs_segment *segment)
 }
 
 /* Under the lock. A slot that this process has already belongs to the program that it was before
- * exec(2), which keeps pid and start time: nobody else could tell that its leases are over. */
+ * exec(2). Others may not see that (hidepid, no address space randomisation), and the statistics
+ * would name one pid twice. */
 static void drop_former(struct rs_segment *segment, const struct rs_process *self)
 {
     uint32_t used = atomic_load_explicit(&segment->slots_used, memory_order_relaxed);
@@ -85,6 +87,7 @@ static void fill_slot(struct rs_slot *slot, const struct rs_process *self,
     atomic_store_explicit(&slot->start, self->start, memory_order_release);
     RS_KILL_POINT(slot_marked);
     atomic_store_explicit(&slot->space, self->space, memory_order_release);
+    atomic_store_explicit(&slot->image, self->image, memory_order_release);
     atomic_store_explicit(&slot->rank, identity->rank, memory_order_release);
     atomic_store_explicit(&slot->world, identity->world, memory_order_release);
     atomic_store_explicit(&slot->job, job, memory_order_release);

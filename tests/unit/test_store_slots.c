@@ -99,6 +99,13 @@ Test(store_slots, alive)
     slots[0].space++;
     cr_assert_eq(rs_slot_alive(&slots[0]), -1, "foreign namespace");
     slots[0].space--;
+    cr_assert_neq(slots[0].image, 0);
+    uint32_t image = slots[0].image;
+    slots[0].image += 2;
+    cr_assert_eq(rs_slot_alive(&slots[0]), 0, "the process is another program now");
+    slots[0].image = 0;
+    cr_assert_eq(rs_slot_alive(&slots[0]), 1, "in doubt it lives");
+    slots[0].image = image;
     kill(pid, SIGKILL);
     siginfo_t info;
     waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
