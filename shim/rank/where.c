@@ -181,7 +181,7 @@ static bool split(struct rs_where *where)
  * resolved), and the last component behind it. */
 static bool resolve(int dirfd, const char *path, struct rs_where *where)
 {
-    char parent[PATH_MAX], link[64];
+    char parent[PATH_MAX], link[RS_FD_NAME_MAX];
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof(parent)) {
         return false;
@@ -199,8 +199,11 @@ static bool resolve(int dirfd, const char *path, struct rs_where *where)
     if (fd < 0) {
         return false;
     }
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t got = rs_sys_readlinkat(AT_FDCWD, link, where->path, sizeof(where->path) - 1);
+    ssize_t got = -1;
+    for (int way = 0; got < 0 && way < RS_FD_WAYS; way++) {
+        rs_fd_name(link, fd, way);
+        got = rs_sys_readlinkat(AT_FDCWD, link, where->path, sizeof(where->path) - 1);
+    }
     rs_sys_close(fd);
     if (got <= 0 || where->path[0] != '/' ||
         (size_t)got + 1 + (length - name) >= sizeof(where->path)) {

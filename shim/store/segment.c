@@ -231,12 +231,19 @@ static void write_header(struct rs_segment *segment)
 
 static int give_name(int fd, const char *temporary, const char *path)
 {
-    char by_number[64];
+    char by_number[RS_FD_NAME_MAX];
+    int result = -1;
     if (temporary[0]) {
         return rs_sys_linkat(temporary, path, 0);
     }
-    snprintf(by_number, sizeof(by_number), "/proc/self/fd/%d", fd);
-    return rs_sys_linkat(by_number, path, AT_SYMLINK_FOLLOW);
+    for (int way = 0; result != 0 && way < RS_FD_WAYS; way++) {
+        rs_fd_name(by_number, fd, way);
+        result = rs_sys_linkat(by_number, path, AT_SYMLINK_FOLLOW);
+        if (result != 0 && errno == EEXIST) {
+            break;
+        }
+    }
+    return result;
 }
 
 /* Makes the segment. RS_STORE_ABSENT: another process was faster, open its. */
