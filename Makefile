@@ -82,7 +82,7 @@ $(BUILD)/rankshare.map: shim/hook/hooks.def
 
 SHIM_LINK := -shared -Wl,-soname,librankshare.so -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,initfirst \
              -Wl,-z,nodelete -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed \
-             -Wl,--wrap=getenv -Wl,--wrap=secure_getenv
+             -Wl,--wrap=getenv -Wl,--wrap=secure_getenv -Wl,--wrap=__fprintf_chk
 
 $(LIBRARY): $(HOOK_OBJ) $(CORE) $(BUILD)/rankshare.map
 	$(call SAY,LINK,$@)

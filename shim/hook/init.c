@@ -5,6 +5,7 @@
  * while the library is off.
  */
 #include "base/state.h"
+#include "hook/musl.h"
 #include "hook/python.h"
 #include "hook/table.h"
 #include "rank/env.h"
@@ -12,12 +13,15 @@
 
 #include <sys/auxv.h>
 
-/* glibc hands constructors main()'s arguments. */
 static __attribute__((constructor)) void rs_init(int argc, char **argv, char **envp)
 {
     (void)argc;
     (void)argv;
     rs_next_init();
+    if (!rs_glibc()) { /* the arguments are whatever the registers held */
+        atomic_store_explicit(&rs_phase, RS_OFF, memory_order_release);
+        return;
+    }
     rs_config_read(&rs_config, envp);
     /* A program that runs with more rights than its user (setuid) must not follow the user's
      * variables. */

@@ -2,6 +2,7 @@
 #include "hook/next.h"
 
 #include "hook/dlsym.h"
+#include "hook/musl.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -16,8 +17,8 @@ rs_dlsym_fn *rs_dlsym_resolve(void)
 {
     /* dlvsym is not hooked, and with a version it cannot find our unversioned dlsym. */
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
-    void *found = NULL;
-    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && found == NULL; i++)
+    void *found = rs_glibc() ? NULL : rs_musl_dlsym();
+    for (size_t i = 0; rs_glibc() && i < sizeof versions / sizeof versions[0] && found == NULL; i++)
         found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
     if (found != NULL)
         atomic_store_explicit(&rs_dlsym_real, found, memory_order_relaxed);

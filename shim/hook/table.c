@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/table.h"
 
+#include "hook/musl.h"
 #include "hook/next.h"
 
 #include <dlfcn.h>
@@ -14,12 +15,28 @@ static const char oldest[] = "GLIBC_2.17";
 static const char oldest[] = "GLIBC_2.2.5";
 #endif
 
+/* musl has one function where glibc has two names: <name>64 is <name>. */
+static void *find_without_64(const char *name)
+{
+    char shorter[32];
+    size_t length = strlen(name);
+    if (length < 3 || length >= sizeof(shorter) || strcmp(name + length - 2, "64") != 0) {
+        return NULL;
+    }
+    memcpy(shorter, name, length - 2);
+    shorter[length - 2] = '\0';
+    return rs_next_symbol(shorter);
+}
+
 /* Symbols that glibc keeps for old programs alone (the __xstat family since 2.33) have no default
  * version, and only dlvsym finds them. */
 static void *find(const char *name)
 {
     void *symbol = rs_next_symbol(name);
-    return symbol ? symbol : dlvsym(RTLD_NEXT, name, oldest);
+    if (symbol) {
+        return symbol;
+    }
+    return rs_glibc() ? dlvsym(RTLD_NEXT, name, oldest) : find_without_64(name);
 }
 
 void rs_next_init(void)

@@ -6,7 +6,13 @@
 #include "rank/node.h"
 #include "rank/wait.h"
 
-#include <pthread.h>
+#include <stddef.h>
+
+/* What pthread_atfork calls; weak, since musl's loader ends a program at a name that it lacks, and
+ * there nothing of ours is on. The last argument names an object whose unloading takes the handlers
+ * back; this library is never unloaded. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *object) __attribute__((weak));
 
 /* Takes no lock and makes no system call: the child may have been forked by a thread while any
  * other was anywhere. vfork and posix_spawn children run no handler and call no hook before exec
@@ -21,5 +27,7 @@ static void in_child(void)
 
 void rs_fork_init(void)
 {
-    (void)pthread_atfork(NULL, NULL, in_child);
+    if (__register_atfork) {
+        (void)__register_atfork(NULL, NULL, in_child, NULL);
+    }
 }
