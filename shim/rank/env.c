@@ -74,15 +74,16 @@ void rs_env_init(char *const *envp)
     }
 }
 
-void rs_env_changed(const char *name, const char *value)
+bool rs_env_changed(const char *name, const char *value)
 {
     int variable = find_name(name, strlen(name));
     if (variable >= 0) {
         set((enum rs_env)variable, value);
     }
+    return variable >= 0;
 }
 
-void rs_env_put(const char *string)
+bool rs_env_put(const char *string)
 {
     const char *equals = strchr(string, '=');
     size_t length = equals ? (size_t)(equals - string) : strlen(string);
@@ -90,6 +91,7 @@ void rs_env_put(const char *string)
     if (variable >= 0) {
         set((enum rs_env)variable, equals ? equals + 1 : NULL);
     }
+    return variable >= 0;
 }
 
 void rs_env_cleared(void)

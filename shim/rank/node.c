@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNTIED, TYING, TIED, REFUSED };
+enum { UNTIED, HEIR, TYING, TIED, REFUSED }; /* HEIR: untied, forked by a process that was tied */
 
 static _Atomic(int) state = UNTIED;
 static struct rs_node node;
@@ -27,8 +27,13 @@ void rs_count(enum rs_counter counter, uint64_t add)
     struct rs_slot *slot = atomic_load_explicit(&counting, memory_order_acquire);
     if (slot) {
         rs_slot_count(slot, counter, add);
-    } else {
-        atomic_fetch_add_explicit(&counters[counter], add, memory_order_relaxed);
+        return;
+    }
+    atomic_fetch_add(&counters[counter], add);
+    /* Either we see a slot now, or move_counts() sees what we have added. */
+    slot = atomic_load(&counting);
+    if (slot) {
+        rs_slot_count(slot, counter, atomic_exchange(&counters[counter], 0));
     }
 }
 
@@ -39,13 +44,12 @@ void rs_count_refusal(enum rs_reason reason)
     }
 }
 
-/* Moves what was counted so far. A count that another thread adds in between is moved by nobody and
- * lost: one or two, at the very start. */
+/* Moves what was counted so far. */
 static void move_counts(struct rs_slot *slot)
 {
-    atomic_store_explicit(&counting, slot, memory_order_release);
+    atomic_store(&counting, slot);
     for (int i = 0; i < RS_COUNTER_COUNT; i++) {
-        uint64_t value = atomic_exchange_explicit(&counters[i], 0, memory_order_relaxed);
+        uint64_t value = atomic_exchange(&counters[i], 0);
         if (value) {
             rs_slot_count(slot, (enum rs_counter)i, value);
         }
@@ -77,8 +81,9 @@ static void job_name(char *job, size_t size)
     const char *run = rs_env_get(RS_ENV_TORCHELASTIC_RUN_ID);
     const char *address = rs_env_get(RS_ENV_MASTER_ADDR);
     const char *port = rs_env_get(RS_ENV_MASTER_PORT);
-    if (rs_config.job[0]) {
-        snprintf(job, size, "%.*s", (int)size - 1, rs_config.job);
+    const char *given = rs_env_get(RS_ENV_RANKSHARE_JOB);
+    if (given && strlen(given) < RS_TEXT_MAX) {
+        snprintf(job, size, "%.*s", (int)size - 1, given);
     } else if (run) {
         snprintf(job, size, "%s@%s:%s", run, address ? address : "", port ? port : "");
     } else {
@@ -105,6 +110,15 @@ static bool map_segment(void)
     return true;
 }
 
+static struct rs_identity identity_of(const char *job)
+{
+    return (struct rs_identity){
+        .job = job,
+        .rank = number(RS_ENV_RANK, number(RS_ENV_LOCAL_RANK, -1)),
+        .world = number(RS_ENV_WORLD_SIZE, 0),
+    };
+}
+
 static int tie(void)
 {
     char job[RS_JOB_NAME_MAX];
@@ -112,11 +126,7 @@ static int tie(void)
     bool ready = map_segment();
     if (ready) {
         job_name(job, sizeof(job));
-        struct rs_identity identity = {
-            .job = job,
-            .rank = number(RS_ENV_RANK, number(RS_ENV_LOCAL_RANK, -1)),
-            .world = number(RS_ENV_WORLD_SIZE, 0),
-        };
+        struct rs_identity identity = identity_of(job);
         node.slot = rs_slot_claim(&node.store, &identity);
         if (node.slot) {
             move_counts(node.slot);
@@ -130,10 +140,11 @@ static int tie(void)
 
 struct rs_node *rs_node_tie(void)
 {
-    int now = UNTIED;
-    if (atomic_compare_exchange_strong(&state, &now, TYING)) {
+    int now = atomic_load_explicit(&state, memory_order_acquire);
+    if ((now == UNTIED || now == HEIR) && atomic_compare_exchange_strong(&state, &now, TYING)) {
         now = tie();
         atomic_store_explicit(&state, now, memory_order_release);
+        rs_node_identify(); /* another thread may have called setenv meanwhile */
     }
     /* Another thread may be at it: a few system calls. Go on without rather than wait for long. */
     for (int i = 0; now == TYING && i < 1000; i++) {
@@ -145,7 +156,16 @@ struct rs_node *rs_node_tie(void)
 
 struct rs_node *rs_node(void)
 {
-    return atomic_load_explicit(&state, memory_order_acquire) == TIED ? &node : NULL;
+    int now = atomic_load_explicit(&state, memory_order_acquire);
+    return now == TIED ? &node : now == HEIR ? rs_node_tie() : NULL;
+}
+
+void rs_node_identify(void)
+{
+    if (atomic_load_explicit(&state, memory_order_acquire) == TIED) {
+        struct rs_identity identity = identity_of(NULL);
+        rs_slot_identify(&node.store, node.slot, &identity);
+    }
 }
 
 void rs_node_event(enum rs_event_type type, enum rs_kind kind, const struct rs_key *key,
@@ -164,6 +184,7 @@ void rs_node_forked(void)
         atomic_store_explicit(&counters[i], 0, memory_order_relaxed);
     }
     node.slot = NULL;
-    atomic_store(&state, UNTIED);
+    int now = atomic_load(&state);
+    atomic_store(&state, now == TIED || now == HEIR ? HEIR : UNTIED);
     rs_store_forked();
 }

@@ -2,7 +2,7 @@
  *
  * This process's tie to the node's segment: mapped when the first key is recognised, never before,
  * so that `gcc` and `ls` under the library leave no trace in shared memory. Thread safe; a fork
- * child is untied and ties itself anew.
+ * child is untied and ties itself anew, when it hashes or when it first does something in a cache.
  */
 #ifndef RS_RANK_NODE_H
 #define RS_RANK_NODE_H
@@ -18,8 +18,13 @@ struct rs_node {
  */
 struct rs_node *rs_node_tie(void);
 
-/* The tie if there is one, else NULL. Never makes one. */
+/* The tie if there is one, or if a fork parent had one and this process makes its own now; else
+ * NULL. */
 struct rs_node *rs_node(void);
+
+/* The environment says other numbers (RANK, WORLD_SIZE): the statistics follow. The job is that of
+ * the first key for good. */
+void rs_node_identify(void);
 
 /* Records an event if the process is tied. */
 void rs_node_event(enum rs_event_type type, enum rs_kind kind, const struct rs_key *key,

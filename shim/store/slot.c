@@ -100,6 +100,25 @@ static void fill_slot(struct rs_slot *slot, const struct rs_process *self,
     atomic_store(&slot->word, rs_word(RS_SLOT_LIVE, generation));
 }
 
+static void grow_world(struct rs_segment *segment, uint32_t job, int world)
+{
+    if (job < RS_JOBS &&
+        world > atomic_load_explicit(&rs_jobs(segment)[job].world, memory_order_relaxed)) {
+        atomic_store_explicit(&rs_jobs(segment)[job].world, world, memory_order_relaxed);
+    }
+}
+
+void rs_slot_identify(struct rs_store *store, struct rs_slot *slot,
+                      const struct rs_identity *identity)
+{
+    if (slot) {
+        atomic_store_explicit(&slot->rank, identity->rank, memory_order_release);
+        atomic_store_explicit(&slot->world, identity->world, memory_order_release);
+        grow_world(store->segment, atomic_load_explicit(&slot->job, memory_order_relaxed),
+                   identity->world);
+    }
+}
+
 struct rs_slot *rs_slot_claim(struct rs_store *store, const struct rs_identity *identity)
 {
     uint64_t lock;
@@ -116,11 +135,8 @@ struct rs_slot *rs_slot_claim(struct rs_store *store, const struct rs_identity *
         fill_slot(slot, &self, identity, job);
         RS_KILL_POINT(slot_live);
     }
-    if (slot && job != RS_NO_JOB) {
-        struct rs_job *entry = &rs_jobs(segment)[job];
-        if (identity->world > atomic_load_explicit(&entry->world, memory_order_relaxed)) {
-            atomic_store_explicit(&entry->world, identity->world, memory_order_relaxed);
-        }
+    if (slot) {
+        grow_world(segment, job, identity->world);
     }
     rs_registry_unlock(segment, lock);
     return slot;

@@ -75,6 +75,9 @@ int rs_slot_alive(const struct rs_slot *slot);
 
 /* Adds to a counter; relaxed atomic. SLOT may be NULL (nothing happens). */
 void rs_slot_count(struct rs_slot *slot, enum rs_counter counter, uint64_t add);
+/* Rank and world size as they are now; the job stays what it was. SLOT may be NULL. */
+void rs_slot_identify(struct rs_store *store, struct rs_slot *slot,
+                      const struct rs_identity *identity);
 /* This process's primary ordinal, shown by stats; -1 unknown. */
 void rs_slot_ordinal(struct rs_slot *slot, int ordinal);
 /* Versions and flags of the slot's job, shown in one line by stats. First value wins. */

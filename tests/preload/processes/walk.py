@@ -132,14 +132,15 @@ class Walk:
 
     # ---- the books ------------------------------------------------------------------------------------
 
-    def close(self, rank=None, job=None, execs=False, **expect):
+    def close(self, rank=None, job=None, execs=False, keeps=False, **expect):
         """RANK, JOB: what the statistics must say, where it isn't what the environment says. EXECS: the
-        process goes on as another program. EXPECT: counters that must have a value in its row."""
+        process goes on as another program. KEEPS: Python itself keeps descriptors open, or other threads
+        do. EXPECT: counters that must have a value in its row."""
         if rank is None:
             rank = int(os.environ['RANK']) if 'RANK' in os.environ else None
         line = {'who': self.who, 'pid': os.getpid(), 'rank': rank, 'ordinal': self.shown, 'did': dict(self.did),
                 'job': job or os.environ.get('RANKSHARE_JOB') or session_job(), 'keys': self.keys, 'expect': expect,
-                'execs': execs, 'left': sorted(set(descriptors()) - set(self.before))}
+                'execs': execs, 'left': [] if keeps else sorted(set(descriptors()) - set(self.before))}
         write(line)
 
 
