@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/known.h"
 
+#include "rank/env.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -33,6 +35,8 @@ static __thread struct last_hash last_hash;
 enum { NO_ORDINAL = -1, INHERITED = 1 << 16 };
 /* The ordinal, with INHERITED added in a fork child that has hashed no details itself. */
 static _Atomic(int) primary = NO_ORDINAL;
+/* CUDA_VISIBLE_DEVICES when it was offered. Equal values are one pointer. */
+static _Atomic(const char *) primary_devices;
 
 static _Atomic(int) torch_key_state; /* 0 none, 1 being written, 2 there */
 static uint8_t torch_key[32];
@@ -149,6 +153,7 @@ int rs_primary_offer(int ordinal)
     int now = atomic_load(&primary);
     while (now == NO_ORDINAL || now & INHERITED) {
         if (atomic_compare_exchange_weak(&primary, &now, ordinal)) {
+            atomic_store(&primary_devices, rs_env_get(RS_ENV_CUDA_VISIBLE_DEVICES));
             return ordinal;
         }
     }
@@ -158,7 +163,16 @@ int rs_primary_offer(int ordinal)
 int rs_primary(void)
 {
     int now = atomic_load_explicit(&primary, memory_order_relaxed);
-    return now == NO_ORDINAL ? NO_ORDINAL : now & ~INHERITED;
+    if (now == NO_ORDINAL || !(now & INHERITED)) {
+        return now;
+    }
+    /* In the child, another list of devices gives them other ordinals. A list of one leaves no
+     * choice: so it is in autotuning's children. */
+    const char *devices = rs_env_get(RS_ENV_CUDA_VISIBLE_DEVICES);
+    if (devices == atomic_load(&primary_devices)) {
+        return now & ~INHERITED;
+    }
+    return devices && !strchr(devices, ',') ? 0 : RS_ORDINAL_UNSURE;
 }
 
 void rs_torch_key_set(const uint8_t key[32])

@@ -40,7 +40,10 @@ bool rs_known_first_look(const struct rs_key *key, struct rs_known *what);
 /* Offers ORDINAL (>= 0) as the primary ordinal; returns the one in force. */
 int rs_primary_offer(int ordinal);
 
-/* The primary ordinal, or the inherited hint; -1 when no details with an ordinal were hashed. */
+/* The primary ordinal, or the inherited hint; -1 when no details with an ordinal were hashed. A
+ * hint means nothing once CUDA_VISIBLE_DEVICES is another than when the parent hashed: then 0 where
+ * one device is left, else RS_ORDINAL_UNSURE. */
+enum { RS_ORDINAL_UNSURE = -2 };
 int rs_primary(void);
 
 /* torch_key(), from the details; false when none have been seen. */

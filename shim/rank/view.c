@@ -156,7 +156,8 @@ bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want)
     want->treatment = known.treatment;
     want->ordinal = known.treatment == RS_TREAT_UNKNOWN ? rs_primary() : known.ordinal;
     /* A rank of cuda:0 needs no views, but must not be handed what another device left there. */
-    return want->ordinal > 0 || (want->ordinal == 0 && !native_key(want));
+    return want->ordinal > 0 || want->ordinal == RS_ORDINAL_UNSURE ||
+           (want->ordinal == 0 && !native_key(want));
 }
 
 /* Puts the pieces into a descriptor that looks like the entry. -1 on failure. */
@@ -180,10 +181,11 @@ static int fill_view(int fd, const struct rs_pieces *pieces)
     return view;
 }
 
-static void refuse(const struct rs_where *where, enum rs_reason reason)
+static void refuse(const struct rs_where *where, enum rs_kind kind, enum rs_reason reason)
 {
     rs_count(RS_C_views_failed, 1);
     rs_count_refusal(reason);
+    rs_node_event(RS_EVENT_REFUSED, kind, &where->key, (uint64_t)reason);
     rs_log("no view of %s: %s", where->path, rs_reason_text(reason));
 }
 
@@ -208,6 +210,10 @@ static enum rs_view judge(const struct rs_view_want *want, const struct rs_repor
                           enum rs_reason *reason)
 {
     int ordinal = rs_report_ordinal(report);
+    if (want->ordinal == RS_ORDINAL_UNSURE) {
+        *reason = RS_REFUSED_second_ordinal;
+        return report->reason == RS_OK && ordinal == -1 ? RS_VIEW_RAW : RS_VIEW_FAILED;
+    }
     if (third_device(want, report)) {
         *reason = RS_REFUSED_not_canonical;
         return RS_VIEW_FAILED;
@@ -272,7 +278,7 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_
         result = RS_VIEW_FAILED;
     } else if (result == RS_VIEW_MADE) {
         reason = rs_ordinal_rewrite(&arena, bytes, kind, rs_torch_key(key) ? key : NULL,
-                                    want->ordinal, &pieces, &report);
+                                    want->ordinal > 0 ? want->ordinal : 0, &pieces, &report);
         result = judge(want, &report, &reason);
     }
     if (result == RS_VIEW_MADE && view && (*view = fill_view(fd, &pieces)) < 0) {
@@ -286,7 +292,7 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_
         rs_node_event(RS_EVENT_VIEW, kind, &where->key, pieces.size);
         *size = (int64_t)pieces.size;
     } else if (result == RS_VIEW_FAILED) {
-        refuse(where, reason);
+        refuse(where, kind, reason);
     }
     rs_arena_free(&arena);
     errno = saved;

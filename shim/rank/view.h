@@ -21,7 +21,7 @@ enum rs_view {
 
 /* What a process would be shown of an entry. */
 struct rs_view_want {
-    int ordinal;                 /* the one to show */
+    int ordinal;                 /* the one to show; RS_ORDINAL_UNSURE: none */
     enum rs_treatment treatment; /* of the key in this process */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/known.h"
 
+#include "rank/env.h"
+
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>
@@ -103,4 +105,28 @@ Test(known, the_first_ordinal_is_primary_and_a_child_starts_anew)
     cr_assert(find(1).treatment == RS_TREAT_UNKNOWN, "the parent's keys say nothing of the child");
     cr_assert(rs_primary_offer(5) == 5);
     cr_assert(rs_primary_offer(3) == 5);
+}
+
+Test(known, a_hint_ends_with_its_list_of_devices)
+{
+    static const struct {
+        const char *devices;
+        int own, child;
+    } rows[] = {
+        {"4,5", 3, 3}, {"7", 3, 0}, {"GPU-1f", 3, 0}, {"4,5,6", 3, RS_ORDINAL_UNSURE},
+        {NULL, 3, -2}, {"", 3, -2}, {"4,5", 3, 3},    {"-1", 3, 0},
+    };
+    rs_env_changed("CUDA_VISIBLE_DEVICES", "4,5");
+    rs_primary_offer(3);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        rs_env_changed("CUDA_VISIBLE_DEVICES", rows[i].devices);
+        cr_assert_eq(rs_primary(), rows[i].own, "who hashed keeps its ordinal: row %zu", i);
+    }
+    rs_known_forked();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        rs_env_changed("CUDA_VISIBLE_DEVICES", rows[i].devices);
+        cr_assert_eq(rs_primary(), rows[i].child, "row %zu", i);
+    }
+    cr_assert_eq(rs_primary_offer(1), 1);
+    cr_assert_eq(rs_primary(), 1, "its own details count, whatever the list");
 }
