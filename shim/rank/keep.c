@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/keep_place.h"
 #include "rank/known.h"
 #include "rank/node.h"
 #include "rank/view.h"
@@ -122,64 +123,56 @@ static enum rs_reason reason_to_drop(const struct rs_report *report, const struc
     return inner_keys_shared(report) ? RS_OK : RS_REFUSED_inner_key;
 }
 
-/* Writes the rewritten entry beside its final name, with the source's mode and times, and moves it
- * there. */
-static bool put_in_place(const struct rs_where *to, const struct rs_pieces *pieces, int source,
-                         enum rs_keep_how how)
+/* The file that is to get the name: by its path, or by descriptor alone (linkat). */
+static int open_source(const struct rs_keep_call *call, int flags)
 {
-    char path[PATH_MAX];
-    struct stat st;
-    uint64_t salt = 0; /* two containers on one directory may have the same pid and tid */
-    if (syscall(SYS_getrandom, &salt, sizeof(salt), 0) != (long)sizeof(salt)) {
-        return false;
+    char link[64];
+    if (call->flags & AT_EMPTY_PATH && (!call->from || !*call->from)) {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", call->fromfd);
+        return rs_sys_openat(AT_FDCWD, link, flags | O_CLOEXEC | O_NONBLOCK, 0);
     }
-    int length = snprintf(path, sizeof(path), "%.*s.rs.%d.%d.%016llx", (int)to->name, to->path,
-                          (int)getpid(), (int)rs_sys_gettid(), (unsigned long long)salt);
-    if (length < 0 || (size_t)length >= sizeof(path) || rs_sys_fstat(source, &st) != 0) {
-        return false;
+    int follow = call->flags & AT_SYMLINK_FOLLOW ? 0 : O_NOFOLLOW;
+    return rs_sys_openat(call->fromfd, call->from, flags | follow | O_CLOEXEC | O_NONBLOCK, 0);
+}
+
+static bool stat_source(const struct rs_keep_call *call, struct stat *out)
+{
+    int follow = call->flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW;
+    return rs_sys_fstatat(call->fromfd, call->from, out, follow | (call->flags & AT_EMPTY_PATH)) ==
+           0;
+}
+
+static void remove_source(const struct rs_keep_call *call)
+{
+    if (call->how != RS_KEEP_LINK) {
+        rs_sys_unlinkat(call->fromfd, call->from, 0);
     }
-    int fd =
-        rs_sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return false;
-    }
-    struct timespec times[2] = {st.st_atim, st.st_mtim};
-    bool done = rs_write_pieces(fd, pieces) && syscall(SYS_fchmod, fd, st.st_mode & 07777) == 0 &&
-                syscall(SYS_utimensat, fd, NULL, times, 0) == 0;
-    done = rs_sys_close(fd) == 0 && done;
-    if (done && how != RS_KEEP_RENAME) {
-        done = syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, to->path, 0) == 0;
-        rs_sys_unlinkat(AT_FDCWD, path, 0);
-        return done;
-    }
-    done = done && rs_sys_renameat(AT_FDCWD, path, AT_FDCWD, to->path) == 0;
-    if (!done) {
-        rs_sys_unlinkat(AT_FDCWD, path, 0);
-    }
-    return done;
 }
 
 /* A second ordinal's entry: the mark makes every process hand it out as it is. */
-static bool mark_private(int fromfd, const char *from, const struct rs_known *known)
+static bool mark_private(const struct rs_keep_call *call, const struct rs_known *known)
 {
-    char mark[RS_MARK_MAX];
+    char mark[RS_MARK_MAX], tail[RS_MARK_MAX];
+    struct stat st;
     size_t length = rs_mark_write(known->ordinal, mark);
-    int fd = rs_sys_openat(fromfd, from, O_WRONLY | O_APPEND | O_CLOEXEC, 0);
+    int fd = open_source(call, O_RDWR | O_APPEND);
     if (fd < 0) {
         return false;
     }
-    struct stat st;
-    bool done = rs_sys_fstat(fd, &st) == 0 && rs_sys_file_fits((uint64_t)st.st_size + length) &&
-                rs_sys_write(fd, mark, length) == (ssize_t)length;
+    bool done = rs_sys_fstat(fd, &st) == 0;
+    /* A file that is linked or renamed a second time has its mark. */
+    bool marked = done && st.st_size > (off_t)length &&
+                  rs_sys_pread(fd, tail, length, st.st_size - (off_t)length) == (ssize_t)length &&
+                  memcmp(tail, mark, length) == 0;
+    done = done && (marked || (rs_sys_file_fits((uint64_t)st.st_size + length) &&
+                               rs_sys_write(fd, mark, length) == (ssize_t)length));
     return rs_sys_close(fd) == 0 && done;
 }
 
-static enum rs_keep_verdict drop(struct rs_keep *keep, int fromfd, const char *from,
+static enum rs_keep_verdict drop(struct rs_keep *keep, const struct rs_keep_call *call,
                                  enum rs_reason reason)
 {
-    if (keep->how != RS_KEEP_LINK) {
-        rs_sys_unlinkat(fromfd, from, 0);
-    }
+    remove_source(call);
     rs_count(RS_C_stores_dropped, 1);
     rs_count_refusal(reason);
     rs_node_event(RS_EVENT_REFUSED, entry_kind(keep->to.shape), &keep->to.key, (uint64_t)reason);
@@ -188,20 +181,50 @@ static enum rs_keep_verdict drop(struct rs_keep *keep, int fromfd, const char *f
     return RS_KEEP_ANSWERED;
 }
 
+/* The rewritten copy takes the place of what the program wanted to put there. */
+static enum rs_keep_verdict replace(struct rs_keep *keep, const struct rs_keep_call *call,
+                                    const struct rs_pieces *pieces, const struct stat *source)
+{
+    int error = rs_place(&keep->to, pieces, source,
+                         call->how == RS_KEEP_RENAME ? RS_PLACE_OVER : RS_PLACE_NEW);
+    if (error == 0) {
+        rs_count(RS_C_stores_rewritten, 1);
+        remove_source(call);
+        note_store(&keep->to);
+        return RS_KEEP_ANSWERED;
+    }
+    bool faster = error == EEXIST && call->how != RS_KEEP_RENAME; /* somebody else was */
+    if (!faster && !rs_place_native_error(error)) {
+        return drop(keep, call, RS_REFUSED_not_canonical);
+    }
+    if (!faster) {
+        lease_failed(&keep->to);
+    }
+    keep->result = -1;
+    errno = error;
+    return RS_KEEP_ANSWERED;
+}
+
 /* An entry under a shared key, or one out of a blob (its key was not hashed here). */
-static enum rs_keep_verdict canonicalise(struct rs_keep *keep, int fromfd, const char *from,
+static enum rs_keep_verdict canonicalise(struct rs_keep *keep, const struct rs_keep_call *call,
                                          int source, const struct rs_known *known)
 {
     struct rs_arena arena;
     struct rs_bytes bytes;
     struct rs_pieces pieces;
     struct rs_report report;
+    struct stat st;
     uint8_t torch_key[RS_TORCH_KEY_SIZE];
     enum rs_keep_verdict verdict;
 
     rs_rewrite_arena(&arena);
-    if (!rs_read_whole(source, &arena, &bytes)) {
-        verdict = drop(keep, fromfd, from, RS_REFUSED_limit);
+    if (!rs_read_whole(source, &arena, &bytes) || rs_sys_fstat(source, &st) != 0) {
+        verdict = drop(keep, call, RS_REFUSED_limit);
+        goto out;
+    }
+    if (!rs_pickle_begins(bytes) && !rs_shape_entry_hash(keep->to.path + keep->to.name)) {
+        keep->ours = false; /* another tool's file beside the entries */
+        verdict = RS_KEEP_PASS;
         goto out;
     }
     enum rs_reason refusal =
@@ -211,78 +234,84 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, int fromfd, const
     if (report.private_ordinal >= 0) {
         verdict = RS_KEEP_PASS;
     } else if (reason != RS_OK || refusal != RS_OK) {
-        verdict = drop(keep, fromfd, from, reason ? reason : refusal);
+        verdict = drop(keep, call, reason ? reason : refusal);
     } else if (rs_report_ordinal(&report) <= 0) {
         verdict = RS_KEEP_PASS; /* canonical as it is */
-    } else if (put_in_place(&keep->to, &pieces, source, keep->how)) {
-        rs_count(RS_C_stores_rewritten, 1);
-        rs_count(RS_C_kernel_names_left, report.kernels_left);
-        if (keep->how != RS_KEEP_LINK) {
-            rs_sys_unlinkat(fromfd, from, 0);
-        }
-        note_store(&keep->to);
-        verdict = RS_KEEP_ANSWERED;
-    } else if (errno == EEXIST && keep->how != RS_KEEP_RENAME) {
-        keep->result = -1; /* somebody was faster */
-        verdict = RS_KEEP_ANSWERED;
     } else {
-        verdict = drop(keep, fromfd, from, RS_REFUSED_not_canonical);
+        verdict = replace(keep, call, &pieces, &st);
+        rs_count(RS_C_kernel_names_left, report.kernels_left);
     }
 out:
     rs_arena_free(&arena);
     return verdict;
 }
 
-static enum rs_keep_verdict keep_entry(struct rs_keep *keep, int fromfd, const char *from)
+/* Things that are no entry, or change nothing: the real call says what there is to say. */
+static bool nothing_to_do(const struct rs_keep *keep, const struct rs_keep_call *call)
 {
-    struct stat st;
+    struct stat from, to;
+    if (!stat_source(call, &from) || !S_ISREG(from.st_mode)) {
+        return true;
+    }
+    if (rs_sys_fstatat(AT_FDCWD, keep->to.path, &to, AT_SYMLINK_NOFOLLOW) != 0) {
+        return false;
+    }
+    /* Two names of one file: rename() does nothing then. The others say EEXIST. */
+    return call->how != RS_KEEP_RENAME || (from.st_dev == to.st_dev && from.st_ino == to.st_ino);
+}
+
+static enum rs_keep_verdict keep_entry(struct rs_keep *keep, const struct rs_keep_call *call)
+{
     struct rs_known known = rs_known_find(&keep->to.key);
     if (known.treatment == RS_TREAT_NATIVE) {
         return RS_KEEP_PASS;
     }
-    if (keep->how == RS_KEEP_EXCHANGE) {
+    if (call->how == RS_KEEP_RENAME_ODD) {
         keep->result = -1;
         errno = EINVAL; /* what a file system says that knows no exchange */
         return RS_KEEP_ANSWERED;
     }
-    if (keep->how != RS_KEEP_RENAME &&
-        rs_sys_fstatat(AT_FDCWD, keep->to.path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        return RS_KEEP_PASS; /* the real call says EEXIST */
-    }
-    /* linkat() of a file without a name goes through a link in /proc. */
-    bool follow = keep->how == RS_KEEP_LINK;
-    if (rs_sys_fstatat(fromfd, from, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(st.st_mode)) {
-        return RS_KEEP_PASS; /* and what is wrong with the source, too */
+    if (nothing_to_do(keep, call)) {
+        return RS_KEEP_PASS;
     }
     if (known.treatment == RS_TREAT_PRIVATE) {
-        if (mark_private(fromfd, from, &known)) {
+        if (mark_private(call, &known)) {
             rs_count(RS_C_stores_private, 1);
             return RS_KEEP_PASS;
         }
-        return drop(keep, fromfd, from, RS_REFUSED_not_canonical);
+        return drop(keep, call, RS_REFUSED_not_canonical);
     }
-    int source = rs_sys_openat(fromfd, from,
-                               O_RDONLY | O_CLOEXEC | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW), 0);
+    int source = open_source(call, O_RDONLY);
     if (source < 0) {
-        return RS_KEEP_PASS;
+        /* It was there a moment ago: unreadable, or no descriptor is left. Unseen, it is not
+         * stored.
+         */
+        return errno == ENOENT ? RS_KEEP_PASS : drop(keep, call, RS_REFUSED_not_canonical);
     }
-    enum rs_keep_verdict verdict = canonicalise(keep, fromfd, from, source, &known);
+    enum rs_keep_verdict verdict = canonicalise(keep, call, source, &known);
     rs_sys_close(source);
     return verdict;
 }
 
-enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, int fromfd, const char *from, int tofd,
-                                   const char *to, enum rs_keep_how how)
+/* Whether PATH is the name of an entry in a managed cache. */
+static bool entry_place(int dirfd, const char *path, struct rs_where *where, bool *managed)
+{
+    *managed = rs_where(dirfd, path, where);
+    return *managed && (where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_AOT_FILE) &&
+           rs_shape_entry_name(where->path + where->name);
+}
+
+enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, const struct rs_keep_call *call)
 {
     int saved = errno;
     enum rs_keep_verdict verdict = RS_KEEP_PASS;
-    keep->how = how;
+    bool entry = entry_place(call->tofd, call->to, &keep->to, &keep->ours);
     keep->result = 0;
-    keep->ours = rs_where(tofd, to, &keep->to);
-    if (keep->ours && (keep->to.shape == RS_SHAPE_FX_FILE || keep->to.shape == RS_SHAPE_AOT_FILE) &&
-        rs_shape_entry_name(keep->to.path + keep->to.name)) {
-        verdict = keep_entry(keep, fromfd, from);
+    if (!entry && call->how == RS_KEEP_RENAME_ODD && call->from) {
+        entry = entry_place(call->fromfd, call->from, &keep->to, &keep->ours);
+    }
+    if (entry) {
+        verdict = keep_entry(keep, call);
     }
     if (keep->result == 0) {
         errno = saved;
@@ -311,7 +340,7 @@ static void remove_bundle(int dirfd, const char *path)
     }
 }
 
-int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result)
+int rs_keep_done(struct rs_keep *keep, const struct rs_keep_call *call, int result)
 {
     if (!keep->ours) {
         return result;
@@ -321,6 +350,9 @@ int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result)
     case RS_SHAPE_FX_FILE:
     case RS_SHAPE_AOT_FILE:
     case RS_SHAPE_TRITON_GROUP:
+        if (!rs_shape_entry_name(keep->to.path + keep->to.name)) {
+            break; /* on its way still */
+        }
         if (result == 0) {
             note_store(&keep->to);
         } else {
@@ -330,8 +362,8 @@ int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result)
     case RS_SHAPE_TRITON_DIR:
         /* Ranks that hit one FX key at once all emit its bundle. The later ones meet a filled
          * directory: torch 2.6 and 2.7 die of that, later ones leave their directory behind. */
-        if (result != 0 && (saved == ENOTEMPTY || saved == EEXIST) && rs_shape_bundle(from)) {
-            remove_bundle(fromfd, from);
+        if (result != 0 && (saved == ENOTEMPTY || saved == EEXIST) && rs_shape_bundle(call->from)) {
+            remove_bundle(call->fromfd, call->from);
             rs_count(RS_C_rename_races, 1);
             return 0;
         }

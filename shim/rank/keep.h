@@ -22,23 +22,32 @@ enum rs_keep_verdict {
 enum rs_keep_how {
     RS_KEEP_RENAME,
     RS_KEEP_RENAME_NEW, /* RENAME_NOREPLACE */
-    RS_KEEP_EXCHANGE,   /* RENAME_EXCHANGE: not for entries that might have to be rewritten */
+    RS_KEEP_RENAME_ODD, /* RENAME_EXCHANGE, RENAME_WHITEOUT: not for entries that might have to be
+                           rewritten */
     RS_KEEP_LINK,       /* the source stays, and the target must not exist */
+};
+
+/* The call as the program made it. FROM may be NULL or anything else that the kernel refuses. */
+struct rs_keep_call {
+    enum rs_keep_how how;
+    int fromfd;
+    const char *from;
+    int tofd;
+    const char *to;
+    int flags; /* linkat's: AT_EMPTY_PATH, AT_SYMLINK_FOLLOW */
 };
 
 struct rs_keep {
     struct rs_where to;
-    enum rs_keep_how how;
     int result;
-    bool ours; /* TO lies in a managed cache */
+    bool ours; /* TO lies in a managed cache, and what it names concerns us */
 };
 
 /* Before FROM gets the name TO. An entry that must be rewritten is put in place here. */
-enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, int fromfd, const char *from, int tofd,
-                                   const char *to, enum rs_keep_how how);
+enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, const struct rs_keep_call *call);
 
 /* After the real call; RESULT is its result. Returns the result to hand on. */
-int rs_keep_done(struct rs_keep *keep, int fromfd, const char *from, int result);
+int rs_keep_done(struct rs_keep *keep, const struct rs_keep_call *call, int result);
 
 /* A file or directory of a key could not be made (errno says why, and is preserved): if this
  * process is the key's producer, nobody must wait for it any longer. */
