@@ -6,12 +6,13 @@
 
 #include <string.h>
 
-/* After a real call: true when RESULT is final and *SIZE (if >= 0) is the size to show. */
-static int finish_stat(struct rs_look *look, int result, int64_t *size)
+/* The result to hand on after a real call; *SIZE (if >= 0) is the size to show. MODE: what the call
+ * found; only a regular file has a view (lstat finds links). */
+static int finish_stat(struct rs_look *look, int result, mode_t mode, int64_t *size)
 {
     bool hidden = false;
     *size = -1;
-    if (result == 0) {
+    if (result == 0 && S_ISREG(mode)) {
         int64_t shown;
         if (rs_look_size(look, &shown, &hidden)) {
             *size = shown;
@@ -23,20 +24,24 @@ static int finish_stat(struct rs_look *look, int result, int64_t *size)
 #define BLOCKS(size) (((size) + 511) / 512)
 
 /* NAME with DECLARATION and the arguments of CALL; RAW is the system call for the time before the
- * constructor. SIZE and BLOCK are the fields that a view changes. */
-#define STAT_HOOK(name, declaration, arguments, dirfd, raw, SIZE, BLOCK)                           \
+ * constructor. THROUGH is the same call that follows a link: triton/<ordinal> is a directory to its
+ * program (shutil.rmtree refuses links). SIZE and BLOCK are the fields that a view changes, MODE
+ * tells what was found. */
+#define STAT_HOOK(name, declaration, arguments, dirfd, raw, through, MODE, SIZE, BLOCK)            \
     RS_SLOW int watched_##name declaration                                                         \
     {                                                                                              \
         struct rs_look look;                                                                       \
         int64_t size;                                                                              \
         int result;                                                                                \
         if (!rs_look_begin(&look, dirfd, path, RS_LOOK_STAT)) {                                    \
-            return real_##name arguments;                                                          \
+            result = real_##name arguments;                                                        \
+            return result == 0 && S_ISLNK(MODE) && rs_keep_is_link(dirfd, path) ? through          \
+                                                                                : result;          \
         }                                                                                          \
         do {                                                                                       \
             result = real_##name arguments;                                                        \
         } while (rs_look_again(&look, result == 0));                                               \
-        result = finish_stat(&look, result, &size);                                                \
+        result = finish_stat(&look, result, result ? 0 : MODE, &size);                             \
         if (size >= 0) {                                                                           \
             SIZE = (__typeof__(SIZE))size;                                                         \
             BLOCK = (__typeof__(BLOCK))BLOCKS(size);                                               \
@@ -65,7 +70,8 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit machines on
 
 #define STAT_FAMILY(name, declaration, arguments, dirfd, flags)                                    \
     REAL(name, declaration, arguments, RAW(dirfd, flags))                                          \
-    STAT_HOOK(name, declaration, arguments, dirfd, RAW(dirfd, flags), out->st_size, out->st_blocks)
+    STAT_HOOK(name, declaration, arguments, dirfd, RAW(dirfd, flags), RAW(dirfd, 0), out->st_mode, \
+              out->st_size, out->st_blocks)
 
 int __xstat(int version, const char *path, struct stat *out);
 int __xstat64(int version, const char *path, struct stat64 *out);
@@ -96,11 +102,13 @@ STAT_FAMILY(__fxstatat, (int version, int dirfd, const char *path, struct stat *
 STAT_FAMILY(__fxstatat64, (int version, int dirfd, const char *path, struct stat64 *out, int flags),
             (version, dirfd, path, out, flags), dirfd, flags)
 
-#define STATX_RAW (int)syscall(SYS_statx, dirfd, path, flags, mask, out)
+#define STATX_RAW     (int)syscall(SYS_statx, dirfd, path, flags, mask, out)
+#define STATX_THROUGH (int)syscall(SYS_statx, dirfd, path, flags & ~AT_SYMLINK_NOFOLLOW, mask, out)
 REAL(statx, (int dirfd, const char *path, int flags, unsigned mask, struct statx *out),
      (dirfd, path, flags, mask, out), STATX_RAW)
 STAT_HOOK(statx, (int dirfd, const char *path, int flags, unsigned mask, struct statx *out),
-          (dirfd, path, flags, mask, out), dirfd, STATX_RAW, out->stx_size, out->stx_blocks)
+          (dirfd, path, flags, mask, out), dirfd, STATX_RAW, STATX_THROUGH, out->stx_mode,
+          out->stx_size, out->stx_blocks)
 
 #define ACCESS_HOOK(name, declaration, arguments, dirfd)                                           \
     RS_SLOW int watched_##name declaration                                                         \
@@ -114,7 +122,7 @@ STAT_HOOK(statx, (int dirfd, const char *path, int flags, unsigned mask, struct 
         do {                                                                                       \
             result = RS_NEXT(name) arguments;                                                      \
         } while (rs_look_again(&look, result == 0));                                               \
-        result = finish_stat(&look, result, &size);                                                \
+        result = finish_stat(&look, result, S_IFREG, &size);                                       \
         return result == 0 && mode & W_OK && rs_look_refuse_write(&look) ? -1 : result;            \
     }                                                                                              \
     RS_EXPORT int name declaration                                                                 \

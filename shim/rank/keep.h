@@ -56,6 +56,11 @@ void rs_keep_lost(int dirfd, const char *path);
 /* mkdir of triton/<ordinal>: true when it was answered (*RESULT, errno). */
 bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result);
 
+/* Whether PATH is such a link: to a program that made a directory there, lstat says directory.
+ * readlink is left alone, since a directory's listing calls it a link, and shutil.copytree then
+ * reads where it leads. errno is preserved. */
+bool rs_keep_is_link(int dirfd, const char *path);
+
 /* rmdir of such a link: true when it was answered. */
 bool rs_keep_rmdir(int dirfd, const char *path, int *result);
 

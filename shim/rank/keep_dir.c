@@ -72,6 +72,18 @@ bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result)
     return true;
 }
 
+bool rs_keep_is_link(int dirfd, const char *path)
+{
+    struct rs_where where;
+    char target[2];
+    int saved = errno;
+    bool is = link_place(dirfd, path, &where) &&
+              rs_sys_readlinkat(AT_FDCWD, where.path, target, sizeof(target)) == 1 &&
+              target[0] == '0';
+    errno = saved;
+    return is;
+}
+
 bool rs_keep_rmdir(int dirfd, const char *path, int *result)
 {
     struct rs_where where;
