@@ -129,3 +129,14 @@ def stopped(rank):
         store(rank)
         rank.equal(other.said()['names'], [[os.path.basename(rank.fx)]], 'what it saw')
         rank.equal(rank.counter('wait_interrupted', other.pid), 0, 'interrupted')
+
+
+@case('opendir', 'a producer that becomes another program is dead', prepare=fresh('fx'),
+      environment={'RANKSHARE_WAIT': '1000'})
+def replaced(rank):
+    with Other(rank, 'exec') as other:
+        rank.equal(other.said()['names'], [[]], 'what the producer saw')
+        rank.hash('fx')
+        rank.equal(os.listdir(rank.fx_dir), [], 'what its heir saw')
+        rank.counts(takeovers=1, leases=1, wait_timeouts=0)
+        rank.check(other.process.poll() is None, 'the other program has ended')

@@ -5,8 +5,9 @@
 
 Prints "hashed", then one line of JSON. Words: threads=N (N threads look at once), again (a second
 look), handle=SIG (a handler in Python that counts), timer (a handler and SIGALRM every 0.2 s),
-fork (a child looks once the first look is over).
+fork (a child looks once the first look is over), exec (becomes another program after all that).
 """
+import ctypes
 import hashlib
 import json
 import os
@@ -14,6 +15,8 @@ import signal
 import sys
 import threading
 
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 details, directory = sys.argv[1:3]
 words = dict(word.partition('=')[::2] for word in sys.argv[3:])
 with open(details, 'rb') as source:
@@ -61,4 +64,6 @@ try:
 except KeyboardInterrupt:
     said['interrupted'] = True
 print(json.dumps(said), flush=True)
+if 'exec' in words:
+    os.execvp('sleep', ['sleep', '1000'])
 sys.stdin.read()  # its counters can be read as long as it lives
