@@ -7,6 +7,7 @@
 #include "rank/count.h"
 #include "rank/env.h"
 #include "store/process.h"
+#include "store/registry.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -67,12 +68,30 @@ static int number(enum rs_env variable, int fallback)
     return *end || value < 0 || value > 1000000 ? fallback : (int)value;
 }
 
+/* The job of a session whose leader is gone: where a process lives that knew its start time, it is
+ * the same session, for the kernel gives no number of a living one away. */
+static void session_known(char *job, size_t size)
+{
+    struct rs_job_view known;
+    size_t length = strlen(job) - 1; /* without the "0" */
+    for (unsigned i = 0; i < RS_JOBS; i++) {
+        if (rs_job_read(&node.store, i, &known) && strncmp(known.name, job, length) == 0 &&
+            rs_job_alive(node.store.segment, i)) {
+            snprintf(job, size, "%s", known.name);
+            return;
+        }
+    }
+}
+
 /* Session id and start time of its leader: the job of ranks that a shell or a script started. */
 static void session_job(char *job, size_t size)
 {
     pid_t session = getsid(0);
-    snprintf(job, size, "session-%d-%llu", (int)session,
-             (unsigned long long)rs_process_start(session));
+    uint64_t start = rs_process_start(session);
+    snprintf(job, size, "session-%d-%llu", (int)session, (unsigned long long)start);
+    if (start == 0) {
+        session_known(job, size);
+    }
 }
 
 /* The job's name: RANKSHARE_JOB, else the elastic run with its master, else the session. */
