@@ -12,7 +12,7 @@ import traceback
 import walk
 
 PARTS, KINDS = {}, []
-MODULES = ('kinds_start', 'kinds_end', 'kinds_devices')
+MODULES = ('kinds_start', 'kinds_end', 'kinds_devices', 'kinds_threads', 'kinds_jobs', 'kinds_many')
 RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'rank.py')
 PATIENCE = 50  # seconds; the ranks' RANKSHARE_WAIT is ten times that
 

@@ -25,7 +25,6 @@ def exec_in_thread():
 # How; whether the process goes on as another program.
 ENDS = {
     'return': (lambda: None, False),
-    'sys.exit': (sys.exit, False),
     'os._exit': (lambda: os._exit(0), False),
     'quick_exit': (lambda: ctypes.CDLL(None).quick_exit(0), False),
     'SIGKILL': (lambda: by_signal(signal.SIGKILL), False),
@@ -116,8 +115,8 @@ def ends(how, reaped='no'):
 
 
 for how in ENDS:
-    kind('end: ' + how, 'ends', 3 if how == 'exec of a rank' else 2, how)
-kind('end: SIGKILL, reaped at once', 'ends', 2, 'SIGKILL', 'reaped')
+    kind('end: ' + how, 'ends', 3 if how == 'exec of a rank' else 2, how, long=how in ('os._exit', 'SIGTERM', 'abort'))
+kind('end: SIGKILL, reaped at once', 'ends', 2, 'SIGKILL', 'reaped', long=True)
 
 
 @part

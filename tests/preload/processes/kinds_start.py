@@ -119,6 +119,6 @@ def starter(how, parent):
 
 for how in STARTS:
     for parent in ('no rank', '0', '12'):
-        long = parent != '0' and 'fork' not in how
+        long = parent != '0' and how != 'fork'
         kind('start: %s; parent %s' % (how, 'on cuda:' + parent if parent.isdigit() else 'is no rank'), 'starter',
              1 + 3 * STARTS[how][1], how, parent, long=long)
