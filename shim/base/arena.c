@@ -7,16 +7,30 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
+#endif
+#endif
+
 struct rs_arena_chunk {
     struct rs_arena_chunk *next;
     size_t size; /* of the mapping */
     size_t at;   /* first free byte */
 };
 
-enum { MIN_CHUNK = 256 * 1024, SPARE_CHUNK = 1024 * 1024, ALIGN = 16 };
+enum {
+    FIRST_CHUNK = 16 * 1024 * 1024, /* holds an entry of some MB and all that is found in it */
+    MORE_CHUNK = 1024 * 1024,
+    MIN_CHUNK = 256 * 1024,
+    KEPT = 1024 * 1024, /* of a chunk that waits: enough for a key's details */
+    ALIGN = 16,
+};
 
-/* One zeroed chunk of SPARE_CHUNK bytes waits here for the next arena: getting fresh pages costs
- * more than all that is done to a key's details in them. A fork child inherits a copy of its own.
+/* One chunk of FIRST_CHUNK bytes waits here for the next arena: getting fresh pages costs more than
+ * all that is done to a key's details in them, and as much as reading an entry. All but the first
+ * KEPT bytes are the kernel's to take back when it needs memory. A fork child inherits a copy of
+ * its own.
  */
 static _Atomic(struct rs_arena_chunk *) spare;
 
@@ -37,24 +51,34 @@ static size_t first_free(void)
     return round_up(sizeof(struct rs_arena_chunk), ALIGN);
 }
 
-/* SIZE zeroed bytes of memory for a chunk, the spare one where it fits. */
-static struct rs_arena_chunk *get_memory(size_t size)
+static struct rs_arena_chunk *map_chunk(size_t size)
 {
-    struct rs_arena_chunk *kept = size == SPARE_CHUNK ? atomic_exchange(&spare, NULL) : NULL;
-    if (kept) {
-        return kept;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Memory for a chunk of *SIZE bytes, at least NEEDED: the spare one where it fits. */
+static struct rs_arena_chunk *get_memory(size_t *size, size_t needed)
+{
+    struct rs_arena_chunk *chunk = *size == FIRST_CHUNK ? atomic_exchange(&spare, NULL) : NULL;
+    if (chunk) {
+        return chunk;
     }
     int saved = errno;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    chunk = map_chunk(*size);
+    if (!chunk && needed < *size) { /* little address space left (ulimit -v) */
+        *size = needed;
+        chunk = map_chunk(needed);
+    }
     errno = saved;
-    return memory == MAP_FAILED ? NULL : memory;
+    return chunk;
 }
 
 static void give_back(struct rs_arena_chunk *chunk)
 {
     size_t size = chunk->size;
-    if (size == SPARE_CHUNK && !atomic_load(&spare)) {
-        memset(chunk, 0, chunk->at);
+    if (size == FIRST_CHUNK && !atomic_load(&spare) &&
+        (chunk->at <= KEPT || madvise((char *)chunk + KEPT, chunk->at - KEPT, MADV_FREE) == 0)) {
         chunk = atomic_exchange(&spare, chunk);
     }
     if (chunk) {
@@ -64,15 +88,17 @@ static void give_back(struct rs_arena_chunk *chunk)
 
 static struct rs_arena_chunk *add_chunk(struct rs_arena *arena, size_t size)
 {
-    size_t want = round_up(size + first_free(), 4096);
-    size_t usual = !arena->chunks && arena->limit >= SPARE_CHUNK ? SPARE_CHUNK : MIN_CHUNK;
-    if (want < usual) {
-        want = usual;
-    }
-    if (want > arena->limit || arena->used > arena->limit - want) {
+    size_t needed = round_up(size + first_free(), 4096);
+    size_t left = arena->limit - arena->used;
+    size_t usual = arena->chunks ? MORE_CHUNK : FIRST_CHUNK;
+    if (needed > left) {
         return NULL;
     }
-    struct rs_arena_chunk *chunk = get_memory(want);
+    if (usual > left) {
+        usual = MIN_CHUNK < left ? MIN_CHUNK : needed;
+    }
+    size_t want = needed > usual ? needed : usual;
+    struct rs_arena_chunk *chunk = get_memory(&want, needed);
     if (!chunk) {
         return NULL;
     }
@@ -99,6 +125,9 @@ void *rs_arena_alloc(struct rs_arena *arena, size_t size)
     }
     void *memory = (char *)chunk + chunk->at;
     chunk->at += size;
+#ifdef __SANITIZE_ADDRESS__
+    memset(memory, 0xa5, size); /* who counts on zeros is seen */
+#endif
     return memory;
 }
 

@@ -22,11 +22,12 @@ struct rs_arena {
 /* An empty arena that will map at most LIMIT bytes. Makes no system call. */
 void rs_arena_init(struct rs_arena *arena, size_t limit);
 
-/* SIZE zeroed bytes, aligned to 16, or NULL when the limit is reached or mmap fails. The memory
- * belongs to the arena. */
+/* SIZE bytes of any content, aligned to 16, or NULL when the limit is reached or mmap fails. The
+ * memory belongs to the arena. */
 void *rs_arena_alloc(struct rs_arena *arena, size_t size);
 
-/* Unmaps everything. The arena is empty and can be used again. errno is preserved. */
+/* Unmaps everything but one chunk for the next arena. The arena is empty and can be used again.
+ * errno is preserved. */
 void rs_arena_free(struct rs_arena *arena);
 
 #endif

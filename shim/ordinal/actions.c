@@ -4,13 +4,6 @@
  */
 #include "ordinal/machine.h"
 
-/* Items above the topmost mark: what an opcode may pop. */
-static uint32_t available(const struct rs_machine *m)
-{
-    uint32_t fence = m->marks.count ? m->marks.items[m->marks.count - 1].height : 0;
-    return m->stack.count - fence;
-}
-
 static uint32_t pop(struct rs_machine *m)
 {
     return m->stack.items[--m->stack.count];
@@ -37,24 +30,33 @@ static enum rs_reason adopt(struct rs_machine *m, uint32_t owner, uint32_t heigh
 {
     struct rs_graph *graph = m->graph;
     struct rs_node *node = rs_node(graph, owner);
-    for (uint32_t i = height; i < m->stack.count; i++) {
-        if (!RS_VEC_ROOM(m->arena, &graph->edges)) {
+    uint32_t count = m->stack.count - height, first = graph->edges.count;
+    if (!count) {
+        return RS_OK;
+    }
+    while (graph->edges.capacity - first < count) {
+        if (!RS_VEC_GROW(m->arena, &graph->edges)) {
             return RS_REFUSED_limit;
         }
-        uint32_t edge = graph->edges.count++;
-        graph->edges.items[edge] = (struct rs_edge){m->stack.items[i], 0};
-        if (node->last) {
-            graph->edges.items[node->last].next = edge;
-        } else {
-            node->first = edge;
-        }
-        node->last = edge;
-        if (pairs && (i - height) % 2 == 0) {
-            rs_node(graph, m->stack.items[i])->flags |= RS_FLAG_KEY;
-        }
     }
+    const uint32_t *children = m->stack.items + height;
+    struct rs_edge *edges = graph->edges.items;
+    for (uint32_t i = 0; i < count; i++) {
+        edges[first + i] = (struct rs_edge){children[i], first + i + 1};
+    }
+    graph->edges.count += count;
+    edges[first + count - 1].next = 0;
+    for (uint32_t i = 0; pairs && i < count; i += 2) {
+        rs_node(graph, children[i])->flags |= RS_FLAG_KEY;
+    }
+    if (node->last) {
+        edges[node->last].next = first;
+    } else {
+        node->first = first;
+    }
+    node->last = first + count - 1;
     if (node->kind != RS_NODE_CALL) {
-        node->a += m->stack.count - height;
+        node->a += count;
     }
     m->stack.count = height;
     return RS_OK;
@@ -71,13 +73,8 @@ static enum rs_reason gather(struct rs_machine *m, enum rs_node_kind kind, uint3
         return RS_REFUSED_limit;
     }
     uint32_t node = m->graph->nodes.count++;
-    struct rs_node *made = rs_node(m->graph, node);
-    made->kind = (uint8_t)kind;
-    made->flags = pairs ? RS_FLAG_PAIRS : 0;
-    made->at = m->op_at;
-    if (height == m->stack.count) {
-        return rs_push(m, node);
-    }
+    *rs_node(m->graph, node) =
+        (struct rs_node){.kind = (uint8_t)kind, .flags = pairs ? RS_FLAG_PAIRS : 0, .at = m->op_at};
     enum rs_reason reason = adopt(m, node, height, pairs);
     return reason == RS_OK ? rs_push(m, node) : reason;
 }
@@ -108,18 +105,13 @@ static enum rs_reason add(struct rs_machine *m, uint32_t height, bool pairs)
 /* Picklers number the memo from 0 without gaps, which also bounds its memory. */
 static enum rs_reason put(struct rs_machine *m, uint64_t index)
 {
-    if (!available(m) || index > m->memo.count) {
+    if (index == m->memo.count) {
+        return rs_act_memoize(m, 0, NULL);
+    }
+    if (!rs_available(m) || index > m->memo.count) {
         return RS_REFUSED_malformed;
     }
-    uint32_t node = m->stack.items[m->stack.count - 1];
-    if (index < m->memo.count) {
-        m->memo.items[index] = node;
-        return RS_OK;
-    }
-    if (!RS_VEC_ROOM(m->arena, &m->memo)) {
-        return RS_REFUSED_limit;
-    }
-    m->memo.items[m->memo.count++] = node;
+    m->memo.items[index] = m->stack.items[m->stack.count - 1];
     return RS_OK;
 }
 
@@ -140,14 +132,39 @@ static uint32_t decimal(const struct rs_machine *m, const struct rs_argument *ar
     return value;
 }
 
-static enum rs_reason push_long(struct rs_machine *m, const struct rs_argument *argument)
+RS_ACT(long)
 {
     const uint8_t *bytes = m->graph->data + argument->content;
-    uint64_t value = 0;
+    struct rs_argument number = {.number = 0};
+    (void)value;
     for (uint32_t i = argument->size; i-- > 0 && argument->size <= 4;) {
-        value = value << 8 | bytes[i];
+        number.number = number.number << 8 | bytes[i];
     }
-    return rs_push_int(m, argument->size <= 4 ? value : RS_NO_INTEGER, false);
+    number.number = argument->size <= 4 ? number.number : RS_NO_INTEGER;
+    return rs_act_integer(m, false, &number);
+}
+
+RS_ACT(integer_line)
+{
+    (void)value;
+    return rs_act_integer(m, false, &(struct rs_argument){.number = decimal(m, argument)});
+}
+
+RS_ACT(get_line)
+{
+    return rs_act_get(m, value, &(struct rs_argument){.number = decimal(m, argument)});
+}
+
+RS_ACT(put)
+{
+    (void)value;
+    return put(m, argument->number);
+}
+
+RS_ACT(put_line)
+{
+    (void)value;
+    return put(m, decimal(m, argument));
 }
 
 static enum rs_reason push_named(struct rs_machine *m, uint32_t module, uint32_t name)
@@ -173,25 +190,34 @@ static enum rs_reason push_call(struct rs_machine *m, uint32_t callee, uint32_t 
     return RS_OK;
 }
 
-/* GLOBAL and INST name module and class on two lines. */
-static enum rs_reason push_global(struct rs_machine *m, const struct rs_argument *argument)
+static enum rs_reason push_line(struct rs_machine *m, uint32_t begin, uint32_t end)
 {
-    uint32_t name = argument->content + argument->size + 1;
-    enum rs_reason reason = rs_push_blob(m, RS_NODE_STR, argument->content, argument->size);
+    return rs_act_blob(m, RS_NODE_STR,
+                       &(struct rs_argument){.content = begin, .size = end - begin});
+}
+
+/* GLOBAL and INST name module and class on two lines. */
+RS_ACT(global)
+{
+    (void)value;
+    uint32_t end = argument->content + argument->size;
+    enum rs_reason reason = push_line(m, argument->content, end);
     if (reason == RS_OK) {
-        reason = rs_push_blob(m, RS_NODE_STR, name, m->at - 1 - name);
+        reason = push_line(m, end + 1, m->at - 1);
     }
     if (reason != RS_OK) {
         return reason;
     }
-    uint32_t b = pop(m);
-    uint32_t a = pop(m);
-    return push_named(m, a, b);
+    uint32_t name = pop(m);
+    uint32_t module = pop(m);
+    return push_named(m, module, name);
 }
 
-static enum rs_reason stack_global(struct rs_machine *m)
+RS_ACT(stack_global)
 {
-    if (available(m) < 2) {
+    (void)value;
+    (void)argument;
+    if (rs_available(m) < 2) {
         return RS_REFUSED_malformed;
     }
     uint32_t name = pop(m);
@@ -203,12 +229,14 @@ static enum rs_reason stack_global(struct rs_machine *m)
     return push_named(m, module, name);
 }
 
-static enum rs_reason call(struct rs_machine *m, bool keywords)
+/* VALUE: with keyword arguments. */
+RS_ACT(call)
 {
-    if (available(m) < (keywords ? 3u : 2u)) {
+    (void)argument;
+    if (rs_available(m) < (value ? 3u : 2u)) {
         return RS_REFUSED_malformed;
     }
-    uint32_t extra = keywords ? pop(m) : RS_NODE_AT_NONE;
+    uint32_t extra = value ? pop(m) : RS_NODE_AT_NONE;
     uint32_t arguments = pop(m);
     uint32_t callee = pop(m);
     if (rs_node(m->graph, arguments)->kind != RS_NODE_TUPLE) {
@@ -241,9 +269,24 @@ static enum rs_reason call_from_mark(struct rs_machine *m, bool class_on_stack)
     return push_call(m, callee, pop(m), RS_NODE_AT_NONE);
 }
 
-static enum rs_reason build(struct rs_machine *m)
+RS_ACT(obj)
 {
-    if (available(m) < 2) {
+    (void)value;
+    (void)argument;
+    return call_from_mark(m, true);
+}
+
+RS_ACT(inst)
+{
+    enum rs_reason reason = rs_act_global(m, value, argument);
+    return reason == RS_OK ? call_from_mark(m, false) : reason;
+}
+
+RS_ACT(build)
+{
+    (void)value;
+    (void)argument;
+    if (rs_available(m) < 2) {
         return RS_REFUSED_malformed;
     }
     uint32_t state = pop(m);
@@ -255,8 +298,10 @@ static enum rs_reason build(struct rs_machine *m)
     return RS_OK;
 }
 
-static enum rs_reason mark(struct rs_machine *m)
+RS_ACT(mark)
 {
+    (void)value;
+    (void)argument;
     if (!RS_VEC_ROOM(m->arena, &m->marks)) {
         return RS_REFUSED_limit;
     }
@@ -264,115 +309,106 @@ static enum rs_reason mark(struct rs_machine *m)
     return RS_OK;
 }
 
-static enum rs_reason act_on_mark(struct rs_machine *m, enum rs_action action, unsigned value)
+RS_ACT(pop_mark)
 {
+    (void)value;
+    (void)argument;
     uint32_t height;
-    bool saved = action == RS_ACT_FROM_MARK && (value == RS_NODE_TUPLE || value == RS_NODE_SET);
-    if (!pop_mark(m, saved, &height)) {
+    if (!pop_mark(m, false, &height)) {
         return RS_REFUSED_malformed;
     }
-    switch (action) {
-    case RS_ACT_FROM_MARK:
-        return gather(m, (enum rs_node_kind)value, height);
-    case RS_ACT_ADD_MARK:
-        return add(m, height, value != 0);
-    default:
-        m->stack.count = height;
-        return RS_OK;
-    }
+    m->stack.count = height;
+    return RS_OK;
 }
 
-/* Opcodes that put something on the stack, those that are not frequent. */
-static enum rs_reason act_push(struct rs_machine *m, enum rs_action action, unsigned value,
-                               const struct rs_argument *argument)
+/* Of containers of items, only tuples and frozen sets begin with their mark; for the others it
+ * comes when the container has been saved. */
+RS_ACT(from_mark)
 {
-    switch (action) {
-    case RS_ACT_INTEGER_LINE:
-        return rs_push_int(m, decimal(m, argument), false);
-    case RS_ACT_LONG:
-        return push_long(m, argument);
-    case RS_ACT_GET_LINE:
-        return rs_get(m, decimal(m, argument));
-    case RS_ACT_EMPTY:
-        return gather(m, (enum rs_node_kind)value, m->stack.count);
-    default:
-        return RS_REFUSED_opcode;
-    }
-}
-
-/* Opcodes that need something on the stack. */
-static enum rs_reason act_top(struct rs_machine *m, enum rs_action action, unsigned value)
-{
-    uint32_t needed = action == RS_ACT_TUPLE_N ? value : action == RS_ACT_ADD_N ? value + 1 : 1;
-    if (available(m) < needed) {
-        /* POP on a mark removes the mark: pickle.py's own rule. */
-        if (action == RS_ACT_POP && m->marks.count) {
-            return act_on_mark(m, RS_ACT_POP_MARK, 0);
-        }
+    (void)argument;
+    uint32_t height;
+    if (!pop_mark(m, value == RS_NODE_TUPLE || value == RS_NODE_SET, &height)) {
         return RS_REFUSED_malformed;
     }
-    switch (action) {
-    case RS_ACT_POP:
-        m->stack.count--;
-        return RS_OK;
-    case RS_ACT_DUP:
-        rs_node(m->graph, m->stack.items[m->stack.count - 1])->flags |= RS_FLAG_FETCHED;
-        return rs_push(m, m->stack.items[m->stack.count - 1]);
-    case RS_ACT_TUPLE_N:
-        return gather(m, RS_NODE_TUPLE, m->stack.count - value);
-    case RS_ACT_ADD_N:
-        return add(m, m->stack.count - value, value == 2);
-    case RS_ACT_PERSID:
-        m->stack.items[m->stack.count - 1] = RS_NODE_AT_OPAQUE;
-        return RS_OK;
-    default:
-        return RS_REFUSED_opcode;
-    }
+    return gather(m, (enum rs_node_kind)value, height);
 }
 
-enum rs_reason rs_machine_act(struct rs_machine *m, enum rs_action action, unsigned value,
-                              const struct rs_argument *argument)
+RS_ACT(add_mark)
 {
-    switch (action) {
-    case RS_ACT_NOTHING:
-        return available(m) ? RS_OK : RS_REFUSED_malformed;
-    case RS_ACT_MARK:
-        return mark(m);
-    case RS_ACT_PUT:
-        return put(m, argument->number);
-    case RS_ACT_PUT_LINE:
-        return put(m, decimal(m, argument));
-    case RS_ACT_MEMOIZE:
-        return put(m, m->memo.count);
-    case RS_ACT_POP_MARK:
-    case RS_ACT_FROM_MARK:
-    case RS_ACT_ADD_MARK:
-        return act_on_mark(m, action, value);
-    case RS_ACT_GLOBAL:
-        return push_global(m, argument);
-    case RS_ACT_STACK_GLOBAL:
-        return stack_global(m);
-    case RS_ACT_CALL:
-        return call(m, value != 0);
-    case RS_ACT_OBJ:
-        return call_from_mark(m, true);
-    case RS_ACT_INST: {
-        enum rs_reason reason = push_global(m, argument);
-        return reason == RS_OK ? call_from_mark(m, false) : reason;
+    (void)argument;
+    uint32_t height;
+    if (!pop_mark(m, false, &height)) {
+        return RS_REFUSED_malformed;
     }
-    case RS_ACT_BUILD:
-        return build(m);
-    case RS_ACT_POP:
-    case RS_ACT_DUP:
-    case RS_ACT_TUPLE_N:
-    case RS_ACT_ADD_N:
-    case RS_ACT_PERSID:
-        return act_top(m, action, value);
-    case RS_ACT_PROTO:
-    case RS_ACT_FRAME:
-    case RS_ACT_STOP:
-        return RS_REFUSED_malformed; /* PROTO stands at the beginning; machine.c does the others */
-    default:
-        return act_push(m, action, value, argument);
+    return add(m, height, value != 0);
+}
+
+RS_ACT(empty)
+{
+    (void)argument;
+    return gather(m, (enum rs_node_kind)value, m->stack.count);
+}
+
+RS_ACT(tuple_n)
+{
+    (void)argument;
+    return rs_available(m) < value ? RS_REFUSED_malformed
+                                   : gather(m, RS_NODE_TUPLE, m->stack.count - value);
+}
+
+RS_ACT(add_n)
+{
+    (void)argument;
+    return rs_available(m) < value + 1 ? RS_REFUSED_malformed
+                                       : add(m, m->stack.count - value, value == 2);
+}
+
+/* On a mark it removes the mark: pickle.py's own rule. */
+RS_ACT(pop)
+{
+    if (!rs_available(m)) {
+        return rs_act_pop_mark(m, value, argument);
     }
+    m->stack.count--;
+    return RS_OK;
+}
+
+RS_ACT(dup)
+{
+    (void)value;
+    (void)argument;
+    if (!rs_available(m)) {
+        return RS_REFUSED_malformed;
+    }
+    uint32_t top = m->stack.items[m->stack.count - 1];
+    rs_node(m->graph, top)->flags |= RS_FLAG_FETCHED;
+    return rs_push(m, top);
+}
+
+RS_ACT(persid)
+{
+    (void)value;
+    (void)argument;
+    if (!rs_available(m)) {
+        return RS_REFUSED_malformed;
+    }
+    m->stack.items[m->stack.count - 1] = RS_NODE_AT_OPAQUE;
+    return RS_OK;
+}
+
+/* READONLY_BUFFER changes nothing that matters here. */
+RS_ACT(nothing)
+{
+    (void)value;
+    (void)argument;
+    return rs_available(m) ? RS_OK : RS_REFUSED_malformed;
+}
+
+/* It stands at the beginning and nowhere else. */
+RS_ACT(proto)
+{
+    (void)m;
+    (void)value;
+    (void)argument;
+    return RS_REFUSED_malformed;
 }

@@ -179,8 +179,8 @@ static bool add_header(struct cutter *c, uint32_t at, uint32_t remove, uint32_t 
         return false;
     }
     header[0] = 0x95;
-    for (unsigned i = 0; i < 4; i++) {
-        header[1 + i] = (uint8_t)(size >> (8 * i));
+    for (unsigned i = 0; i < FRAME_HEADER - 1; i++) {
+        header[1 + i] = (uint8_t)((uint64_t)size >> (8 * i));
     }
     return rs_edit_add(c->engine, at, remove, header, FRAME_HEADER);
 }

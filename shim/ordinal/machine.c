@@ -8,21 +8,6 @@
 
 enum argument { NOTHING, U1, U2, U4, U8, EIGHT, LINE, LINES2, BYTES1, BYTES4, BYTES8 };
 
-struct opcode {
-    uint8_t known;
-    uint8_t argument;
-    uint8_t action;
-    uint8_t value;
-    uint8_t save;
-};
-
-static const struct opcode opcodes[256] = {
-#define RS_OPCODE(byte, argument, action, value, save)                                             \
-    [(uint8_t)(byte)] = {1, argument, RS_ACT_##action, value, save},
-#include "ordinal/opcodes.def"
-#undef RS_OPCODE
-};
-
 static inline uint64_t little_endian(const uint8_t *from, unsigned size)
 {
     uint64_t value = 0;
@@ -86,9 +71,8 @@ static inline bool take_argument(struct rs_machine *m, enum argument kind,
         return take_number(m, 8, &argument->number);
     case LINE:
         return take_line(m, argument);
-    case LINES2:
-        return take_line(m, argument) &&
-               take_line(m, &(struct rs_argument){.number = 0}); /* read again by the action */
+    case LINES2: /* the second is read again by the action */
+        return take_line(m, argument) && take_line(m, &(struct rs_argument){.number = 0});
     case BYTES1:
         return take_bytes(m, 1, argument);
     case BYTES4:
@@ -101,30 +85,31 @@ static inline bool take_argument(struct rs_machine *m, enum argument kind,
 
 /* CPython starts a new frame only where it begins to save an object; frames.c needs those places to
  * cut a rewritten pickle as the pickler would have cut it. */
-static inline bool note_save(struct rs_machine *m, const struct opcode *opcode, uint32_t at,
-                             const struct rs_argument *argument)
+static RS_INLINE bool note_save(struct rs_machine *m, bool save, const struct rs_argument *argument)
 {
     struct rs_graph *graph = m->graph;
-    if (opcode->save || opcode->action == RS_ACT_MARK) {
+    if (save) {
         if (!RS_VEC_ROOM(m->arena, &graph->saves)) {
             return false;
         }
-        graph->saves.items[graph->saves.count++] = at;
+        graph->saves.items[graph->saves.count++] = m->op_at;
     }
     if (argument->size >= RS_BULK_MIN) {
         if (!RS_VEC_ROOM(m->arena, &graph->bulks)) {
             return false;
         }
         graph->bulks.items[graph->bulks.count++] =
-            (struct rs_bulk){at, argument->content, argument->size};
+            (struct rs_bulk){m->op_at, argument->content, argument->size};
     }
     return true;
 }
 
-static enum rs_reason open_frame(struct rs_machine *m, uint64_t size)
+RS_ACT(frame)
 {
+    (void)value;
     struct rs_graph *graph = m->graph;
-    if (graph->protocol < 4 || m->frame_end || size > m->limit - m->at) {
+    uint64_t size = argument->number;
+    if (graph->protocol < 4 || m->frame_end || size == 0 || size > m->limit - m->at) {
         return RS_REFUSED_malformed;
     }
     if (!RS_VEC_ROOM(m->arena, &graph->frames)) {
@@ -133,6 +118,14 @@ static enum rs_reason open_frame(struct rs_machine *m, uint64_t size)
     graph->frames.items[graph->frames.count++] = (struct rs_frame){m->at, (uint32_t)size};
     m->frame_end = m->at + (uint32_t)size;
     return RS_OK;
+}
+
+RS_ACT(stop)
+{
+    (void)value;
+    (void)argument;
+    m->stopped = true;
+    return m->stack.count == 1 && m->marks.count == 0 ? RS_OK : RS_REFUSED_malformed;
 }
 
 /* A frame ends between two opcodes, never inside one. */
@@ -147,60 +140,40 @@ static inline bool frame_holds(struct rs_machine *m)
     return true;
 }
 
-/* The few opcodes that most of a pickle consists of are followed here. */
-static inline enum rs_reason act(struct rs_machine *m, const struct opcode *opcode,
-                                 const struct rs_argument *argument)
-{
-    switch ((enum rs_action)opcode->action) {
-    case RS_ACT_BLOB:
-        return rs_push_blob(m, (enum rs_node_kind)opcode->value, argument->content, argument->size);
-    case RS_ACT_CONSTANT:
-        return rs_push(m, opcode->value);
-    case RS_ACT_INTEGER:
-        return rs_push_int(m, argument->number, opcode->value != 0);
-    case RS_ACT_GET:
-        return rs_get(m, argument->number);
-    default:
-        return rs_machine_act(m, (enum rs_action)opcode->action, opcode->value, argument);
-    }
-}
+/* One case for each opcode, so that the processor learns what follows what, and so that the
+ * compiler knows how to read its argument. */
+#define RS_OPCODE(byte, kind, action, value, save)                                                 \
+    case (uint8_t)(byte):                                                                          \
+        if (!take_argument(m, kind, &argument)) {                                                  \
+            return RS_REFUSED_malformed;                                                           \
+        }                                                                                          \
+        if (m->large && !note_save(m, save, &argument)) {                                          \
+            return RS_REFUSED_limit;                                                               \
+        }                                                                                          \
+        return rs_act_##action(m, value, &argument);
 
-static inline enum rs_reason step(struct rs_machine *m, bool *stop)
+static inline enum rs_reason step(struct rs_machine *m)
 {
-    uint32_t at = m->at;
-    const struct opcode *opcode = &opcodes[m->graph->data[m->at++]];
     struct rs_argument argument = {.number = 0};
-    m->op_at = at;
-    if (!opcode->known) {
+    m->op_at = m->at;
+    switch (m->graph->data[m->at++]) {
+#include "ordinal/opcodes.def"
+    default:
         return RS_REFUSED_opcode;
     }
-    if (!take_argument(m, (enum argument)opcode->argument, &argument)) {
-        return RS_REFUSED_malformed;
-    }
-    if (m->large && !note_save(m, opcode, at, &argument)) {
-        return RS_REFUSED_limit;
-    }
-    enum rs_reason reason;
-    if (opcode->action == RS_ACT_FRAME) {
-        return open_frame(m, argument.number);
-    }
-    if (opcode->action == RS_ACT_STOP) {
-        *stop = true;
-        reason = m->stack.count == 1 && m->marks.count == 0 ? RS_OK : RS_REFUSED_malformed;
-    } else {
-        reason = act(m, opcode, &argument);
-    }
-    return reason == RS_OK && !frame_holds(m) ? RS_REFUSED_malformed : reason;
 }
+#undef RS_OPCODE
 
 static enum rs_reason run(struct rs_machine *m)
 {
-    bool stop = false;
-    while (!stop) {
+    while (!m->stopped) {
         if (m->at >= m->limit) {
             return RS_REFUSED_malformed;
         }
-        enum rs_reason reason = step(m, &stop);
+        enum rs_reason reason = step(m);
+        if (reason == RS_OK && !frame_holds(m)) {
+            reason = RS_REFUSED_malformed;
+        }
         if (reason != RS_OK) {
             return reason;
         }

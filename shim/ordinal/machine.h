@@ -13,39 +13,6 @@ enum {
     RS_BULK_MIN = RS_FRAME_TARGET / 2,
 };
 
-enum rs_action {
-    RS_ACT_NOTHING,
-    RS_ACT_PROTO,
-    RS_ACT_FRAME,
-    RS_ACT_STOP,
-    RS_ACT_MARK,
-    RS_ACT_POP,
-    RS_ACT_POP_MARK,
-    RS_ACT_DUP,
-    RS_ACT_CONSTANT,
-    RS_ACT_INTEGER,
-    RS_ACT_INTEGER_LINE,
-    RS_ACT_LONG,
-    RS_ACT_BLOB,
-    RS_ACT_GET,
-    RS_ACT_GET_LINE,
-    RS_ACT_PUT,
-    RS_ACT_PUT_LINE,
-    RS_ACT_MEMOIZE,
-    RS_ACT_EMPTY,
-    RS_ACT_TUPLE_N,
-    RS_ACT_FROM_MARK,
-    RS_ACT_ADD_N,
-    RS_ACT_ADD_MARK,
-    RS_ACT_GLOBAL,
-    RS_ACT_STACK_GLOBAL,
-    RS_ACT_CALL,
-    RS_ACT_OBJ,
-    RS_ACT_INST,
-    RS_ACT_BUILD,
-    RS_ACT_PERSID,
-};
-
 /* What follows an opcode: a number, or SIZE bytes at CONTENT. */
 struct rs_argument {
     uint64_t number;
@@ -66,15 +33,18 @@ struct rs_machine {
     uint32_t limit;
     uint32_t frame_end; /* 0 outside of frames */
     bool large;         /* long enough for more than one frame: places of saves are recorded */
+    bool stopped;       /* STOP was the last opcode */
     RS_VEC(uint32_t) stack;
     RS_VEC(struct rs_mark) marks;
     RS_VEC(uint32_t) memo;
 };
 
+#define RS_INLINE inline __attribute__((always_inline))
+
 /* A value outside of anything an ordinal can be. */
 #define RS_NO_INTEGER UINT32_MAX
 
-static inline enum rs_reason rs_push(struct rs_machine *m, uint32_t node)
+static RS_INLINE enum rs_reason rs_push(struct rs_machine *m, uint32_t node)
 {
     if (!RS_VEC_ROOM(m->arena, &m->stack)) {
         return RS_REFUSED_limit;
@@ -83,55 +53,87 @@ static inline enum rs_reason rs_push(struct rs_machine *m, uint32_t node)
     return RS_OK;
 }
 
-/* A new node of the opcode at work, on top of the stack; NULL without memory. Its other fields are
- * zero, since arenas give zeroed memory and nodes are never taken back. */
-static inline struct rs_node *rs_push_new(struct rs_machine *m, enum rs_node_kind kind)
+/* A new node of the opcode at work, on top of the stack; NULL without memory. */
+static RS_INLINE struct rs_node *rs_push_new(struct rs_machine *m, enum rs_node_kind kind)
 {
     if (!RS_VEC_ROOM(m->arena, &m->graph->nodes) || rs_push(m, m->graph->nodes.count) != RS_OK) {
         return NULL;
     }
     struct rs_node *node = &m->graph->nodes.items[m->graph->nodes.count++];
-    node->kind = (uint8_t)kind;
-    node->at = m->op_at;
+    *node = (struct rs_node){.kind = (uint8_t)kind, .at = m->op_at};
     return node;
 }
 
-static inline enum rs_reason rs_get(struct rs_machine *m, uint64_t index)
+/* Items above the topmost mark: what an opcode may pop. */
+static inline uint32_t rs_available(const struct rs_machine *m)
 {
-    if (index >= m->memo.count) {
-        return RS_REFUSED_malformed;
-    }
-    uint32_t node = m->memo.items[index];
-    rs_node(m->graph, node)->flags |= RS_FLAG_FETCHED;
-    return rs_push(m, node);
+    uint32_t fence = m->marks.count ? m->marks.items[m->marks.count - 1].height : 0;
+    return m->stack.count - fence;
 }
 
-static inline enum rs_reason rs_push_int(struct rs_machine *m, uint64_t value, bool byte)
+/* What each opcode does (opcodes.def), given the value from its line and what follows it. The few
+ * that most of a pickle consists of are followed inline. */
+#define RS_ACT(action)                                                                             \
+    enum rs_reason rs_act_##action(struct rs_machine *m, unsigned value,                           \
+                                   const struct rs_argument *argument)
+
+RS_ACT(proto);
+RS_ACT(frame);
+RS_ACT(stop);
+RS_ACT(nothing);
+RS_ACT(mark);
+RS_ACT(pop);
+RS_ACT(pop_mark);
+RS_ACT(dup);
+RS_ACT(integer_line);
+RS_ACT(long);
+RS_ACT(get_line);
+RS_ACT(put);
+RS_ACT(put_line);
+RS_ACT(empty);
+RS_ACT(tuple_n);
+RS_ACT(from_mark);
+RS_ACT(add_n);
+RS_ACT(add_mark);
+RS_ACT(global);
+RS_ACT(stack_global);
+RS_ACT(call);
+RS_ACT(obj);
+RS_ACT(inst);
+RS_ACT(build);
+RS_ACT(persid);
+
+static RS_INLINE RS_ACT(constant)
+{
+    (void)argument;
+    return rs_push(m, value);
+}
+
+static RS_INLINE RS_ACT(integer)
 {
     struct rs_node *node = rs_push_new(m, RS_NODE_INT);
     if (!node) {
         return RS_REFUSED_limit;
     }
-    node->flags = byte ? RS_FLAG_BYTE : 0;
-    node->a = value < RS_NO_INTEGER ? (uint32_t)value : RS_NO_INTEGER;
+    node->flags = value ? RS_FLAG_BYTE : 0;
+    node->a = argument->number < RS_NO_INTEGER ? (uint32_t)argument->number : RS_NO_INTEGER;
     return RS_OK;
 }
 
-static inline enum rs_reason rs_push_blob(struct rs_machine *m, enum rs_node_kind kind,
-                                          uint32_t content, uint32_t size)
+static RS_INLINE RS_ACT(blob)
 {
-    struct rs_node *node = rs_push_new(m, kind);
+    struct rs_node *node = rs_push_new(m, (enum rs_node_kind)value);
     if (!node) {
         return RS_REFUSED_limit;
     }
-    node->a = content;
-    node->b = size;
-    if (kind == RS_NODE_STR) {
-        node->word = (uint8_t)rs_word_of(m->graph->data + content, size);
+    node->a = argument->content;
+    node->b = argument->size;
+    const uint8_t *text = m->graph->data + argument->content;
+    if (value == RS_NODE_STR) {
+        node->word = (uint8_t)rs_word_of(text, argument->size);
     }
     /* Protocol 2 writes bytes as text, and then a pickle begins with the two bytes of U+0080. */
-    bool pickle_as_text = size >= RS_TEXT_MIN && m->graph->data[content] == 0xc2;
-    if (kind != RS_NODE_BYTES && !pickle_as_text) {
+    if (value != RS_NODE_BYTES && (argument->size < RS_TEXT_MIN || text[0] != 0xc2)) {
         return RS_OK;
     }
     if (!RS_VEC_ROOM(m->arena, &m->graph->inner)) {
@@ -141,8 +143,29 @@ static inline enum rs_reason rs_push_blob(struct rs_machine *m, enum rs_node_kin
     return RS_OK;
 }
 
-/* Every other opcode. */
-enum rs_reason rs_machine_act(struct rs_machine *m, enum rs_action action, unsigned value,
-                              const struct rs_argument *argument);
+static RS_INLINE RS_ACT(get)
+{
+    (void)value;
+    if (argument->number >= m->memo.count) {
+        return RS_REFUSED_malformed;
+    }
+    uint32_t node = m->memo.items[argument->number];
+    rs_node(m->graph, node)->flags |= RS_FLAG_FETCHED;
+    return rs_push(m, node);
+}
+
+static RS_INLINE RS_ACT(memoize)
+{
+    (void)value;
+    (void)argument;
+    if (!rs_available(m)) {
+        return RS_REFUSED_malformed;
+    }
+    if (!RS_VEC_ROOM(m->arena, &m->memo)) {
+        return RS_REFUSED_limit;
+    }
+    m->memo.items[m->memo.count++] = m->stack.items[m->stack.count - 1];
+    return RS_OK;
+}
 
 #endif

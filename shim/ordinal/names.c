@@ -174,6 +174,7 @@ static enum rs_reason index_names(struct rs_engine *engine)
     if (!engine->name_index) {
         return RS_REFUSED_limit;
     }
+    memset(engine->name_index, 0, slots * sizeof(uint32_t));
     for (uint32_t i = 0; i < engine->names.count; i++) {
         uint32_t slot = hash_of(engine->names.items[i].old_file);
         while (engine->name_index[slot & engine->name_mask]) {
@@ -244,6 +245,7 @@ enum rs_reason rs_find_names(struct rs_engine *engine, struct rs_bytes source)
         if (!engine->new_wrapper || !RS_VEC_ROOM(engine->arena, &engine->names)) {
             return RS_REFUSED_limit;
         }
+        memcpy(engine->new_wrapper, engine->wrapper.data, RS_NAME);
         engine->names.items[engine->names.count++] =
             (struct rs_name){.old_file = engine->wrapper.data, .new_file = engine->new_wrapper};
     }

@@ -36,12 +36,15 @@ static inline void *rs_vec_grown(struct rs_arena *arena, const void *items, uint
     return grown;
 }
 
-/* True when VEC has room for one more item; false when memory or the limit is exhausted, and then
- * VEC must not be used any more. */
-#define RS_VEC_ROOM(arena, vec)                                                                    \
-    ((vec)->count < (vec)->capacity ||                                                             \
-     ((vec)->items = rs_vec_grown((arena), (vec)->items, (vec)->count, &(vec)->capacity,           \
+/* More capacity. False when memory or the limit is exhausted, and then VEC must not be used any
+ * more.
+ */
+#define RS_VEC_GROW(arena, vec)                                                                    \
+    (((vec)->items = rs_vec_grown((arena), (vec)->items, (vec)->count, &(vec)->capacity,           \
                                   sizeof(*(vec)->items))) != NULL)
+
+/* True when VEC has room for one more item; false as above. */
+#define RS_VEC_ROOM(arena, vec) ((vec)->count < (vec)->capacity || RS_VEC_GROW((arena), (vec)))
 
 /* Room for WANTED items in an empty VEC. Memory that is never touched costs nothing, while growing
  * step by step touches everything twice. */
