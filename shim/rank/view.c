@@ -94,7 +94,7 @@ bool rs_read_whole(int fd, struct rs_arena *arena, struct rs_bytes *out)
         return false;
     }
     size_t have = 0;
-    while (have <= size) {
+    while (have < size) {
         ssize_t got = rs_sys_pread(fd, data + have, size + 1 - have, (off_t)have);
         if (got < 0 && errno == EINTR) {
             continue;
@@ -110,31 +110,27 @@ bool rs_read_whole(int fd, struct rs_arena *arena, struct rs_bytes *out)
 
 bool rs_write_pieces(int fd, const struct rs_pieces *pieces)
 {
-    size_t at = 0, skip = 0; /* SKIP bytes of piece AT are written already */
+    struct iovec *next = pieces->pieces, *end = next + pieces->count;
     if (!rs_sys_file_fits(pieces->size)) {
         errno = EFBIG;
         return false;
     }
-    while (at < pieces->count) {
-        struct iovec part[64];
-        size_t count = 0;
-        for (; count < sizeof(part) / sizeof(part[0]) && at + count < pieces->count; count++) {
-            part[count] = pieces->pieces[at + count];
-        }
-        part[0].iov_base = (char *)part[0].iov_base + skip;
-        part[0].iov_len -= skip;
-        ssize_t wrote = writev(fd, part, (int)count);
+    while (next < end) {
+        ssize_t wrote = writev(fd, next, end - next < IOV_MAX ? (int)(end - next) : IOV_MAX);
         if (wrote < 0 && errno == EINTR) {
             continue;
         }
         if (wrote < 0) {
             return false;
         }
-        size_t left = (size_t)wrote + skip;
-        while (at < pieces->count && left >= pieces->pieces[at].iov_len) {
-            left -= pieces->pieces[at++].iov_len;
+        size_t left = (size_t)wrote;
+        while (next < end && left >= next->iov_len) {
+            left -= next++->iov_len;
         }
-        skip = left;
+        if (left) { /* a piece was written in part */
+            next->iov_base = (char *)next->iov_base + left;
+            next->iov_len -= left;
+        }
     }
     return true;
 }

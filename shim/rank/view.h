@@ -42,7 +42,8 @@ bool rs_views_work(void);
  */
 bool rs_read_whole(int fd, struct rs_arena *arena, struct rs_bytes *out);
 
-/* Writes all pieces at FD's offset. False on any error (errno says which). */
+/* Writes all pieces at FD's offset; they are used up then. False on any error (errno says which).
+ */
 bool rs_write_pieces(int fd, const struct rs_pieces *pieces);
 
 /* Most memory that one entry may take while it is rewritten. */
