@@ -28,7 +28,7 @@ static struct module modules[MODULES] = {
     [BLAKE2] = {.name = "_blake2", .init = {.wrapper = (void *)init_blake2}},
 };
 
-static _Atomic(bool) seen;
+_Atomic(bool) rs_python_found;
 
 /* The table of built-in modules. Weak, so that the loader's own relocation finds it, as a look-up
  * of RTLD_DEFAULT would; failing look-ups allocate and would leave an error in every other program.
@@ -62,7 +62,7 @@ static void take(const struct rs_python *py, struct module *module, rs_py *resul
     else if (swapped == RS_SWAP_REFUSED)
         rs_count(RS_C_digest_refused, 1);
     if (swapped != RS_SWAP_REFUSED)
-        atomic_store(&seen, true);
+        atomic_store(&rs_python_found, true);
 }
 
 /* In the place of an initialiser: the import lock is held and nobody else sees the module yet. */
@@ -115,7 +115,7 @@ static void take_table(struct inittab *table)
         else if (swapped == RS_SWAP_REFUSED)
             rs_count(RS_C_digest_refused, 1);
         if (swapped != RS_SWAP_REFUSED)
-            atomic_store(&seen, true);
+            atomic_store(&rs_python_found, true);
     }
 }
 
@@ -123,11 +123,6 @@ void rs_python_init(void)
 {
     if (&PyImport_Inittab != NULL)
         take_table(PyImport_Inittab);
-}
-
-bool rs_python_seen(void)
-{
-    return atomic_load_explicit(&seen, memory_order_relaxed);
 }
 
 /* ---- from the dlsym hook

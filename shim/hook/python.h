@@ -8,7 +8,11 @@
 #ifndef RS_HOOK_PYTHON_H
 #define RS_HOOK_PYTHON_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+
+/* Written by python.c alone. Readers ask rs_python_seen(). */
+extern _Atomic(bool) rs_python_found;
 
 /* A step of the library's constructor, when it is on: takes the built-in table of a Python that is
  * there already. Calls nothing of Python's; nothing at all happens in other programs. */
@@ -16,7 +20,10 @@ void rs_python_init(void);
 
 /* Whether this process is a Python whose hash modules are (or are going to be) watched: a method
  * table was swapped, or an entry of the built-in table was. */
-bool rs_python_seen(void);
+static inline bool rs_python_seen(void)
+{
+    return atomic_load_explicit(&rs_python_found, memory_order_relaxed);
+}
 
 /* For the dlsym hook (rs_dlsym_swap). */
 void *rs_python_swap_init(void *handle, const char *name, void *found); /* PyInit_<hash module> */

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#define RS_EXPORT __attribute__((visibility("default")))
+/* Hooks lie together, apart from what they rarely call. */
+#define RS_EXPORT __attribute__((visibility("default"), hot))
 
 struct rs_next {
 #define RS_HOOK(name, type, parameters) type(*name) parameters;

@@ -66,39 +66,43 @@ static bool in_key_directory(const char *path, const char *slash)
     return (folder == path || folder[-1] == '/') && (*folder == 'f' || *folder == 'a');
 }
 
+/* Names that say who they are, and those of which only the length is looked at: hashes in the
+ * base64 of Triton's newer keys, in base32 (Inductor's with their letter and without, Triton's
+ * older ones) and in hex. */
 static bool cache_name(const char *name, size_t length, const char *path, const char *slash)
 {
-    switch (length) {
-    case 43: /* base64url without padding */
-    case 44:
-    case RS_NAME51:
-    case TORCH_KEY: /* also 52 characters of Triton's base32 */
-    case 64:        /* hex */
+    enum { BASE64 = 43, BASE64_PADDED = 44, HEX = 64 };
+    static const uint64_t hashes = UINT64_C(1) << BASE64 | UINT64_C(1) << BASE64_PADDED |
+                                   UINT64_C(1) << RS_NAME51 | UINT64_C(1) << TORCH_KEY;
+    if (length < HEX && hashes >> length & 1) {
         return true;
-    case UUID_TMP:
+    }
+    switch (name[0]) {
+    case 't':
         return bundle_name(name, length);
-    case 5:
-        return memcmp(name, "entry", 5) == 0;
-    case 1:
-    case 2:
-    case 3:
-    case 4:
-        return ordinal_name(name, length) && slash && slash - path >= 6 &&
-               memcmp(slash - 6, "triton", 6) == 0;
+    case '_':
+        return group_name(name, length);
+    case '.':
+        return length > 6;
+    case 'e':
+        return length == 5 && memcmp(name, "entry", 5) == 0;
     default:
-        return name[0] == '_' ? group_name(name, length) : name[0] == '.' && length > 6;
+        return length == HEX || (ordinal_name(name, length) && slash && slash - path >= 6 &&
+                                 memcmp(slash - 6, "triton", 6) == 0);
     }
 }
 
 bool rs_shape_maybe(const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    size_t length = strlen(path);
+    const char *slash = memrchr(path, '/', length);
     const char *name = slash ? slash + 1 : path;
     if (!*name) {
         /* "dir/": rare, and the name in front of the slashes counts. */
         return slash && slash != path;
     }
-    return cache_name(name, strlen(name), path, slash) || in_key_directory(path, slash);
+    return cache_name(name, (size_t)(path + length - name), path, slash) ||
+           in_key_directory(path, slash);
 }
 
 bool rs_shape_maybe_directory(const char *path)

@@ -33,7 +33,7 @@ struct rs_parts {
 
 /* Whether the last component could belong to a cache at all: a length and a few characters. False
  * means RS_SHAPE_NONE; true means nothing yet. PATH must not be NULL. */
-bool rs_shape_maybe(const char *path);
+__attribute__((hot)) bool rs_shape_maybe(const char *path);
 
 /* The same for directories, where a bare ordinal behind a descriptor counts, too: mkdirat(triton,
  * "3"). */
