@@ -131,8 +131,11 @@ static void finish(const struct rs_python *py, struct rs_hash_plan *done, rs_py 
                    rs_py *result, rs_py *hash)
 {
     uint8_t digest[DIGEST_SIZE];
-    bool as_planned = result != NULL && (replacement != NULL) == done->replace;
-    rs_hash_done(done, as_planned && digest_of(py, hash, digest) ? digest : NULL);
+    enum rs_hashed hashed = result == NULL                           ? RS_HASHED_NOTHING
+                            : (replacement != NULL) == done->replace ? RS_HASHED_PLANNED
+                                                                     : RS_HASHED_NATIVE;
+    bool known = result != NULL && digest_of(py, hash, digest);
+    rs_hash_done(done, hashed, known ? digest : NULL);
     if (replacement != NULL)
         py->Py_DecRef(replacement);
 }

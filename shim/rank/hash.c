@@ -148,13 +148,18 @@ void rs_hash_plan(struct rs_hash_plan *plan, enum rs_kind kind, const uint8_t *d
     }
 }
 
-void rs_hash_done(struct rs_hash_plan *plan, const uint8_t *digest)
+void rs_hash_done(struct rs_hash_plan *plan, enum rs_hashed hashed, const uint8_t *digest)
 {
-    if (digest) {
+    if (hashed == RS_HASHED_NATIVE) {
+        refuse(plan, RS_REFUSED_limit, 0);
+    }
+    enum rs_treatment treatment = (enum rs_treatment)plan->treatment;
+    if (digest && hashed != RS_HASHED_NOTHING) {
         struct rs_key key = rs_key_of_digest(digest);
-        struct rs_known what = {(enum rs_treatment)plan->treatment, plan->kind, plan->ordinal,
-                                plan->flags};
+        struct rs_known what = {treatment, plan->kind, plan->ordinal, plan->flags};
         rs_known_add(&key, &what);
+    } else if (hashed != RS_HASHED_NOTHING && treatment != RS_TREAT_CANONICAL) {
+        rs_known_lost();
     }
     rs_arena_free(&plan->arena);
 }

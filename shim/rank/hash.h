@@ -7,7 +7,7 @@
  *     if (kind != RS_KIND_other) {
  *         rs_hash_plan(&plan, kind, data, size, &facts);
  *         hash plan.bytes instead of data when plan.replace is set
- *         rs_hash_done(&plan, digest or NULL);
+ *         rs_hash_done(&plan, what was hashed, digest or NULL);
  *     }
  *
  * Thread safe (free-threaded Pythons hash in parallel); fork safe.
@@ -43,8 +43,14 @@ struct rs_hash_plan {
 void rs_hash_plan(struct rs_hash_plan *plan, enum rs_kind kind, const uint8_t *data, size_t size,
                   const struct rs_python_facts *facts);
 
+enum rs_hashed {
+    RS_HASHED_NOTHING, /* the call failed */
+    RS_HASHED_PLANNED,
+    RS_HASHED_NATIVE, /* the program's own bytes, although plan.replace was set */
+};
+
 /* Must follow every rs_hash_plan. DIGEST: the 32 bytes that the hash object gives after hashing the
  * planned bytes, or NULL when they could not be had (then nothing is remembered). */
-void rs_hash_done(struct rs_hash_plan *plan, const uint8_t *digest);
+void rs_hash_done(struct rs_hash_plan *plan, enum rs_hashed hashed, const uint8_t *digest);
 
 #endif

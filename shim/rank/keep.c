@@ -100,7 +100,7 @@ static bool inner_keys_shared(const struct rs_report *report)
         struct rs_key key;
         memcpy(key.bytes, report->keys[i], sizeof(key.bytes));
         enum rs_treatment treatment = rs_known_find(&key).treatment;
-        if (treatment == RS_TREAT_NATIVE || treatment == RS_TREAT_PRIVATE) {
+        if (treatment != RS_TREAT_CANONICAL && treatment != RS_TREAT_UNKNOWN) {
             return false;
         }
     }
@@ -119,6 +119,9 @@ static enum rs_reason reason_to_drop(const struct rs_report *report, const struc
     }
     if (known->treatment == RS_TREAT_CANONICAL && ordinal >= 0 && ordinal != known->ordinal) {
         return RS_REFUSED_not_canonical;
+    }
+    if (known->treatment == RS_TREAT_FORGOTTEN && ordinal > 0) {
+        return RS_REFUSED_not_canonical; /* the key may be a native one */
     }
     return inner_keys_shared(report) ? RS_OK : RS_REFUSED_inner_key;
 }

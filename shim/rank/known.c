@@ -6,9 +6,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* A job hashes a few details per graph and one key per kernel: thousands at most. When the table is
- * full the oldest slot of a probe run is taken over; a key that is forgotten counts as not hashed
- * here, which is safe (native look-ups, the primary ordinal's views). */
+/* A job hashes a few details per graph and one key per kernel: thousands at most. When a probe run
+ * is full, kernels' keys go first and shared keys next: a forgotten shared key counts as not hashed
+ * here, which is safe (no lease; what lies there is judged by the primary ordinal). A native or
+ * private key is never forgotten for another; where none can be taken in any more, `forgot` makes
+ * all unknown keys suspect. */
 enum { SLOTS = 8192, PROBES = 16 };
 
 /* A seqlock per slot: odd while it is being written. A child forked in the middle of a write finds
@@ -20,6 +22,8 @@ struct known_slot {
 };
 
 static struct known_slot slots[SLOTS];
+
+static _Atomic(bool) forgot;
 
 /* Goes up at each fork: what the parent hashed for its own device says nothing about the child's.
  */
@@ -101,20 +105,60 @@ static bool write_slot(struct known_slot *slot, uint32_t before, const struct rs
     return true;
 }
 
-static void remember(const struct rs_key *key, uint64_t what)
+/* How little is lost with the slot's key: 0 nothing, KEPT too much. */
+enum { KEPT = 3 };
+static int worth(struct known_slot *slot, uint32_t *sequence)
+{
+    *sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+    uint64_t word = atomic_load_explicit(&slot->what, memory_order_relaxed);
+    struct rs_known what = unpack(word);
+    if (*sequence == 0 || (word >> 24 & 0xff) != atomic_load(&generation)) {
+        return 0;
+    }
+    if (*sequence & 1 || what.treatment != RS_TREAT_CANONICAL) {
+        return KEPT;
+    }
+    return what.kind == RS_KIND_triton_key ? 1 : 2;
+}
+
+/* Takes the first slot of the probe run that is worth at most MOST. */
+static bool take_slot(const struct rs_key *key, uint64_t what, int most)
+{
+    size_t at = first_slot(key);
+    for (size_t i = 0; i < PROBES; i++) {
+        struct known_slot *slot = &slots[(at + i) % SLOTS];
+        uint32_t sequence;
+        if (worth(slot, &sequence) <= most && write_slot(slot, sequence, key, what)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A key that is there already stays where it is: the first one found is the answer. */
+static bool take_own_slot(const struct rs_key *key, uint64_t what)
 {
     size_t at = first_slot(key);
     uint64_t old;
     for (size_t i = 0; i < PROBES; i++) {
         struct known_slot *slot = &slots[(at + i) % SLOTS];
         uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-        if ((sequence == 0 || read_slot(slot, key, &old)) &&
-            write_slot(slot, sequence, key, what)) {
-            return;
+        if (read_slot(slot, key, &old) && write_slot(slot, sequence, key, what)) {
+            return true;
         }
     }
-    struct known_slot *victim = &slots[at];
-    (void)write_slot(victim, atomic_load(&victim->sequence), key, what);
+    return false;
+}
+
+static void remember(const struct rs_key *key, uint64_t what)
+{
+    bool taken = take_own_slot(key, what);
+    for (int most = 0; !taken && most < KEPT; most++) {
+        taken = take_slot(key, what, most);
+    }
+    if (!taken && unpack(what).treatment != RS_TREAT_CANONICAL) {
+        rs_known_lost();
+    }
 }
 
 void rs_known_add(const struct rs_key *key, const struct rs_known *what)
@@ -135,7 +179,14 @@ struct rs_known rs_known_find(const struct rs_key *key)
             return unpack(what);
         }
     }
-    return (struct rs_known){RS_TREAT_UNKNOWN, RS_KIND_other, NO_ORDINAL, 0};
+    enum rs_treatment unknown =
+        atomic_load_explicit(&forgot, memory_order_relaxed) ? RS_TREAT_FORGOTTEN : RS_TREAT_UNKNOWN;
+    return (struct rs_known){unknown, RS_KIND_other, NO_ORDINAL, 0};
+}
+
+void rs_known_lost(void)
+{
+    atomic_store(&forgot, true);
 }
 
 bool rs_known_first_look(const struct rs_key *key, struct rs_known *what)
@@ -203,5 +254,6 @@ void rs_known_forked(void)
         atomic_store(&torch_key_state, 0);
     }
     last_hash.fresh = false;
+    atomic_store(&forgot, false);
     atomic_fetch_add(&generation, 1);
 }

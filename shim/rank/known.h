@@ -15,6 +15,7 @@
 
 enum rs_treatment {
     RS_TREAT_UNKNOWN,   /* not hashed here */
+    RS_TREAT_FORGOTTEN, /* may have been NATIVE or PRIVATE: something like that was forgotten */
     RS_TREAT_CANONICAL, /* shared: hashed in canonical form, or holds no ordinal */
     RS_TREAT_NATIVE,    /* refused: the key is the one torch computed */
     RS_TREAT_PRIVATE,   /* a second ordinal of this process: salted */
@@ -30,7 +31,11 @@ struct rs_known {
 /* Remembers KEY for the process, and as the calling thread's last recognised hash. */
 void rs_known_add(const struct rs_key *key, const struct rs_known *what);
 
-/* What is known of KEY; treatment RS_TREAT_UNKNOWN when nothing is. */
+/* A native or private key was hashed and is not known: from now on every key that is not known may
+ * be it. */
+void rs_known_lost(void);
+
+/* What is known of KEY; treatment RS_TREAT_UNKNOWN (or RS_TREAT_FORGOTTEN) when nothing is. */
 struct rs_known rs_known_find(const struct rs_key *key);
 
 /* Whether KEY is the calling thread's last recognised hash and this is the thread's first look at

@@ -150,7 +150,8 @@ bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want)
     }
     struct rs_known known = rs_known_find(&where->key);
     want->treatment = known.treatment;
-    want->ordinal = known.treatment == RS_TREAT_UNKNOWN ? rs_primary() : known.ordinal;
+    bool unknown = known.treatment == RS_TREAT_UNKNOWN || known.treatment == RS_TREAT_FORGOTTEN;
+    want->ordinal = unknown ? rs_primary() : known.ordinal;
     /* A rank of cuda:0 needs no views, but must not be handed what another device left there. */
     return want->ordinal > 0 || want->ordinal == RS_ORDINAL_UNSURE ||
            (want->ordinal == 0 && !native_key(want));
@@ -232,6 +233,11 @@ static enum rs_view judge(const struct rs_view_want *want, const struct rs_repor
     }
     if (report->collectives) {
         *reason = RS_REFUSED_collective;
+        return RS_VIEW_FAILED;
+    }
+    if (want->treatment == RS_TREAT_FORGOTTEN) {
+        /* cuda:0's own under a native key, or canonical: nobody can tell. */
+        *reason = RS_REFUSED_not_canonical;
         return RS_VIEW_FAILED;
     }
     return RS_VIEW_MADE;

@@ -63,6 +63,59 @@ Test(known, more_keys_than_slots_forget_but_never_lie)
     cr_assert(kept > 4000, "%u kept", kept);
 }
 
+/* What is remembered of NUMBER keys with TREATMENT from FIRST on. */
+static unsigned kept(uint32_t first, uint32_t number, enum rs_treatment treatment)
+{
+    unsigned found = 0;
+    for (uint32_t i = first; i < first + number; i++) {
+        found += find(i).treatment == treatment;
+    }
+    return found;
+}
+
+Test(known, native_and_private_keys_outlive_shared_ones)
+{
+    enum { MANY = 30000 };
+    for (uint32_t i = 0; i < 500; i++) {
+        add(i, i % 2 ? RS_TREAT_NATIVE : RS_TREAT_PRIVATE, 3);
+    }
+    for (uint32_t i = 1000; i < 1000 + MANY; i++) {
+        add(i, RS_TREAT_CANONICAL, 3);
+    }
+    cr_assert_eq(kept(0, 500, RS_TREAT_NATIVE), 250);
+    cr_assert_eq(kept(0, 500, RS_TREAT_PRIVATE), 250);
+    cr_assert(kept(1000, MANY, RS_TREAT_CANONICAL) > 4000);
+    cr_assert(find(999999).treatment == RS_TREAT_UNKNOWN, "nothing native was forgotten");
+}
+
+Test(known, a_native_key_that_finds_no_room_makes_all_unknown_keys_suspect)
+{
+    enum { MANY = 30000 };
+    for (uint32_t i = 0; i < MANY; i++) {
+        add(i, RS_TREAT_NATIVE, 3);
+    }
+    unsigned native = kept(0, MANY, RS_TREAT_NATIVE);
+    cr_assert(native > 4000 && native < MANY);
+    cr_assert_eq(kept(0, MANY, RS_TREAT_FORGOTTEN), MANY - native);
+    cr_assert(find(999999).treatment == RS_TREAT_FORGOTTEN);
+    rs_known_forked();
+    cr_assert(find(999999).treatment == RS_TREAT_UNKNOWN, "a child has hashed nothing");
+}
+
+Test(known, kernels_keys_make_room_for_graphs_keys)
+{
+    enum { MANY = 30000 };
+    struct rs_known kernel = {RS_TREAT_CANONICAL, RS_KIND_triton_key, -1, 0};
+    for (uint32_t i = 0; i < 500; i++) {
+        add(i, RS_TREAT_CANONICAL, 3);
+    }
+    for (uint32_t i = 1000; i < 1000 + MANY; i++) {
+        struct rs_key key = key_number(i);
+        rs_known_add(&key, &kernel);
+    }
+    cr_assert_eq(kept(0, 500, RS_TREAT_CANONICAL), 500);
+}
+
 Test(known, one_first_look_per_hash)
 {
     struct rs_known what;

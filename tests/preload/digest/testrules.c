@@ -68,9 +68,9 @@ void rs_hash_plan(struct rs_hash_plan *plan, enum rs_kind kind, const uint8_t *d
              facts->torch_version, facts->triton_version, facts->redis, facts->vllm);
 }
 
-void rs_hash_done(struct rs_hash_plan *plan, const uint8_t *digest)
+void rs_hash_done(struct rs_hash_plan *plan, enum rs_hashed hashed, const uint8_t *digest)
 {
-    if (digest != NULL) {
+    if (hashed == RS_HASHED_PLANNED && digest != NULL) {
         memcpy(last_digest, digest, sizeof last_digest);
         done++;
     }

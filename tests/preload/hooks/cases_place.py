@@ -6,6 +6,7 @@ AOT hit opens an FX entry whose key was never hashed).
 """
 import ctypes
 import errno
+import hashlib
 import os
 import socket
 import stat
@@ -13,7 +14,7 @@ import stat
 from cases import case
 from cases_open import OPENS, opener
 from cases_stat import call_stat
-from cases_store import fresh
+from cases_store import fresh, temporary
 from rank import Failed, Skipped, read_all, read_raw
 
 HASHES = {'hashed': ('aot', 'fx'), 'unhashed': ('aot',)}
@@ -167,3 +168,30 @@ def sparse(rank):
     rank.equal(read(rank, rank.fx), 'absent', 'what is read of one that begins like an entry')
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rank.check(used < 1 << 20, '%d KiB of memory were used' % used)
+
+
+# ---- more keys than a process can remember -----------------------------------------------------------------
+
+def small_details(number):
+    """Details of a graph as the digest hook recognises them, and nothing in them."""
+    body = b'\x8c\x19torch._inductor.codecache\x8c\x12FxGraphHashDetails\x93)\x81}(\x8c\x01a\x8c\x08%08dub.' % number
+    return b'\x80\x04\x95' + len(body).to_bytes(8, 'little') + body
+
+
+@case('open rename', 'a native key may have been forgotten: unknown keys are neither shown nor rewritten', hashed=('aot',),
+      environment={'TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE': '1'}, prepare=fresh('fx'))
+def forgotten(rank):
+    rank.put(rank.fx, content(rank, 'canonical'))
+    rank.equal(read(rank, rank.fx), rank.fx_view, 'what is read as long as all keys are remembered')
+    for number in range(16000):
+        hashlib.sha256(small_details(number))
+    rank.check(rank.counter('keys_native') > 16000, 'these keys are not native: the case shows nothing')
+    for what, expected in (('canonical', 'absent'), ('own', content(rank, 'own')), ('third', 'absent')):
+        rank.put(rank.fx, content(rank, what))
+        rank.equal(read(rank, rank.fx), expected, 'what is read of one that is ' + what)
+    for what, expected in (('canonical', rank.fx_raw), ('own', None)):
+        if rank.disk(rank.fx) is not None:
+            os.unlink(rank.fx)
+        rank.put(temporary(rank), content(rank, what))
+        rank.succeed('rename', temporary(rank), rank.fx)
+        rank.equal(rank.disk(rank.fx), expected, 'the disk after a store of one that is ' + what)
