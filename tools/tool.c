@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ static int read_all(int fd, uint8_t **data, size_t *size)
     size_t room = 1 << 16, used = 0;
     uint8_t *buffer = malloc(room);
     int error = buffer ? 0 : ENOMEM;
+    struct pollfd input = {.fd = fd, .events = POLLIN};
 
     while (!error) {
         if (used == room) {
@@ -69,6 +71,8 @@ static int read_all(int fd, uint8_t **data, size_t *size)
             break;
         if (got > 0)
             used += (size_t)got;
+        else if (errno == EAGAIN)
+            poll(&input, 1, -1); /* somebody will write, or go */
         else if (errno != EINTR)
             error = errno;
     }
@@ -84,20 +88,25 @@ static int read_all(int fd, uint8_t **data, size_t *size)
 bool tool_read(const char *path, struct rs_bytes *bytes, void **memory)
 {
     bool standard = strcmp(path, "-") == 0;
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    /* Not to wait for somebody who might open the other end of a pipe one day. */
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat found = {.st_mode = 0};
     uint8_t *data = NULL;
     size_t size = 0;
-    int error = fd < 0 ? errno : read_all(fd, &data, &size);
+    int error = fd < 0 || fstat(fd, &found) != 0 ? errno : read_all(fd, &data, &size);
+    bool unwritten = !error && !standard && size == 0 && S_ISFIFO(found.st_mode);
 
     if (fd >= 0 && !standard)
         close(fd);
     *memory = data;
     *bytes = (struct rs_bytes){data, size};
-    if (error == EFBIG)
+    if (unwritten)
+        tool_error(path, "a pipe that nobody writes to");
+    else if (error == EFBIG)
         tool_error(tool_file_name(path), "larger than 1 GiB, which no artifact is");
     else if (error)
         tool_error(tool_file_name(path), "%s", strerror(error));
-    return error == 0;
+    return error == 0 && !unwritten;
 }
 
 static int write_all(int fd, const struct rs_pieces *pieces)

@@ -130,7 +130,9 @@ enum rs_store_status view_read(const char *name, struct view *view)
 
     *view = (struct view){0};
     if (status == RS_STORE_OK) {
-        copy(&store, view);
+        status = rs_store_check(&store);
+        if (status == RS_STORE_OK)
+            copy(&store, view);
         rs_store_close(&store);
     }
     return status;

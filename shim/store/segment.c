@@ -37,6 +37,8 @@ const char *rs_store_status_text(enum rs_store_status status)
         return "there is no room for the segment in /dev/shm";
     case RS_STORE_PERMISSION:
         return "no permission to open or make the segment";
+    case RS_STORE_CONTENT:
+        return "the segment's tables are damaged; `rankshare clear' removes it";
     case RS_STORE_FAILED:
         break;
     }

@@ -32,6 +32,7 @@ enum rs_store_status {
     RS_STORE_BOOT,       /* made before the last boot, or on another machine */
     RS_STORE_SPACE,      /* no room in /dev/shm */
     RS_STORE_PERMISSION, /* not allowed */
+    RS_STORE_CONTENT,    /* tables that no rankshare process wrote */
     RS_STORE_FAILED,     /* anything else: errno says more */
 };
 const char *rs_store_status_text(enum rs_store_status status); /* one clear sentence */
@@ -53,6 +54,9 @@ bool rs_store_name(char name[RS_SEGMENT_NAME_MAX], unsigned uid, const char *ove
  * link(2): nobody ever sees half a segment). WRITABLE false maps it read-only (the tool). */
 enum rs_store_status rs_store_open(const char *name, bool create, bool writable,
                                    struct rs_store *store);
+/* Whether the tables hold what processes write there: states, counts and indexes in their ranges.
+ * RS_STORE_OK or RS_STORE_CONTENT. Ranks don't ask: they live with any content (docs/segment.md). */
+enum rs_store_status rs_store_check(const struct rs_store *store);
 void rs_store_close(struct rs_store *store);            /* the tool and tests only */
 enum rs_store_status rs_store_remove(const char *name); /* unlinks a segment of this user */
 

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import threading
 
 from harness import Skip, read
 
@@ -283,6 +284,34 @@ def hostile_cases(context):
 
     for name, content in HOSTILE:
         yield "hostile: " + name, hostile(content)
+
+    def pipes():
+        """Nobody need ever write to it; one that is written to is as good as a file."""
+        path, entry = context.path("pipe"), read(context.entry("noinput", 1))
+        os.mkfifo(path)
+        for arguments in (("ordinals", path), ("key", path), ("rewrite", "--to", "1", path, "-"),
+                          ("rewrite", "--to", "1", "--details", path, "-", "-")):
+            context.refuse(2, *arguments, error="pipe that nobody writes to", stdin=entry)
+        document = context.json(0, "ordinals", "--json", context.entry("noinput", 1))
+
+        def slow():
+            with open(path, "wb", buffering=0) as out:  # waits for the reader
+                out.write(entry[:100])
+                opened.set()
+                out.write(entry[100:])
+        for _ in range(3):
+            # A writer stands ready before the reader comes, as behind /dev/fd of a shell.
+            held = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            opened = threading.Event()
+            writer = threading.Thread(target=slow, daemon=True)
+            writer.start()
+            assert opened.wait(60)
+            result = context.json(0, "ordinals", "--json", path)
+            os.close(held)
+            writer.join(60)
+            assert result["files"][0]["sites"] == document["files"][0]["sites"], result
+
+    yield "hostile: pipes", pipes
 
     def truncated(path, step):
         def case():
