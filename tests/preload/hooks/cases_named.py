@@ -14,7 +14,7 @@ import struct
 
 from cases import case
 from cases_store import LINKS, RENAMES, arguments, fresh, temporary
-from rank import AT_EMPTY_PATH, AT_FDCWD, Skipped
+from rank import AT_EMPTY_PATH, AT_FDCWD, SYS_OPENAT, Skipped
 
 AT_SYMLINK_FOLLOW = 0x400
 NOREPLACE, EXCHANGE, WHITEOUT = 1, 2, 4
@@ -121,11 +121,13 @@ class Other:
 
 
 def away(*paths):
-    for path in paths:
-        if stat.S_ISDIR(os.lstat(path).st_mode) if os.path.lexists(path) else False:
-            shutil.rmtree(path)
-        elif os.path.lexists(path):
+    for path in paths:  # without asking whether it exists: a damaged entry does not
+        try:
             os.unlink(path)
+        except IsADirectoryError:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
 
 
 @case(ALL, 'a link, a directory or a pipe as the source: what the kernel says', prepare=fresh('fx'))
@@ -293,19 +295,58 @@ SYSCALLS = {'x86_64': {'writev': 20, 'linkat': 265, 'renameat2': 316, 'unlinkat'
             'aarch64': {'writev': 66, 'linkat': 37, 'renameat2': 276, 'unlinkat': 35, 'fchmod': 52, 'utimensat': 88}}
 
 
-def die_at(number):
-    """From now on the system call NUMBER kills the process at once."""
-    load, equal, give = 0x20, 0x15, 0x06
-    kill, allow = 0x80000000, 0x7fff0000
-    program = b''.join(struct.pack('<HBBI', *step) for step in (
-        (load, 0, 0, 0), (equal, 0, 1, number), (give, 0, 0, kill), (give, 0, 0, allow)))
+LOAD, EQUAL, ANY_BIT, GIVE = 0x20, 0x15, 0x45, 0x06
+KILL, FAIL, ALLOW = 0x80000000, 0x00050000, 0x7fff0000
+
+
+def seccomp(*steps):
+    """Puts a filter on this process's system calls. False where there is no seccomp."""
+    program = b''.join(struct.pack('<HBBI', *step) for step in steps)
     buffer = ctypes.create_string_buffer(program, len(program))
 
     class Filter(ctypes.Structure):
         _fields_ = [('count', ctypes.c_ushort), ('steps', ctypes.c_void_p)]
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-    return libc.prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(buffer)))) == 0  # PR_SET_SECCOMP
+    return libc.prctl(22, 2, ctypes.byref(Filter(len(steps), ctypes.addressof(buffer)))) == 0  # PR_SET_SECCOMP
+
+
+def die_at(number):
+    """From now on the system call NUMBER kills the process at once."""
+    return seccomp((LOAD, 0, 0, 0), (EQUAL, 0, 1, number), (GIVE, 0, 0, KILL), (GIVE, 0, 0, ALLOW))
+
+
+def no_nameless_files():
+    """From now on O_TMPFILE is EOPNOTSUPP, as on network file systems."""
+    third_argument = 16 + 2 * 8
+    return seccomp((LOAD, 0, 0, 0), (EQUAL, 0, 3, SYS_OPENAT), (LOAD, 0, 0, third_argument),
+                   (ANY_BIT, 0, 1, os.O_TMPFILE & ~os.O_DIRECTORY), (GIVE, 0, 0, FAIL | errno.EOPNOTSUPP),
+                   (GIVE, 0, 0, ALLOW))
+
+
+@case(ALL, 'a file system that knows no files without names', prepare=fresh('fx'))
+def named_draft(rank):
+    if not no_nameless_files():
+        raise Skipped('no seccomp')
+    rank.fail(errno.EOPNOTSUPP, 'open', rank.fx_dir, os.O_TMPFILE | os.O_RDWR, 0o600)
+    source = temporary(rank)
+    for name in NAMING:
+        rank.put(source, rank.fx_view)
+        for again in (False, True):
+            native = name in LINKS and again
+            rank.equal(rank.call(name, *arguments(name, source, rank.fx)), -1 if native else 0, 'result of ' + name)
+            rank.equal(rank.disk(rank.fx), rank.fx_raw, 'the disk')
+            no_drafts(rank)
+            rank.put(source, rank.fx_view)
+        away(source, rank.fx)
+    rank.put(source, rank.fx_view)
+    rank.put(rank.fx, b'theirs')
+    rank.fail(errno.EEXIST, 'renameat2', AT_FDCWD, source, AT_FDCWD, rank.fx, NOREPLACE)
+    rank.equal(rank.disk(rank.fx), b'theirs', 'the disk')
+    away(rank.fx)
+    os.mkdir(rank.fx)
+    rank.fail(errno.EISDIR, 'rename', source, rank.fx)
+    no_drafts(rank)
 
 
 @case('rename', 'a rank killed at any step of a store leaves the entry or its own file, nothing else', prepare=fresh('fx'))
