@@ -45,7 +45,17 @@ static bool group_name(const char *text, size_t length)
 
 static bool bundle_name(const char *text, size_t length)
 {
-    return length == UUID_TMP && memcmp(text, "tmp.", 4) == 0;
+    if (length != UUID_TMP || memcmp(text, "tmp.", 4) != 0) {
+        return false;
+    }
+    for (size_t i = 4; i < UUID_TMP; i++) {
+        bool dash = i == 12 || i == 17 || i == 22 || i == 27;
+        bool hex = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+        if (dash ? text[i] != '-' : !hex) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool rs_shape_bundle(const char *path)

@@ -37,6 +37,8 @@ static const struct example examples[] = {
     {"/c/" HEX "/__grp__k.jsonx", RS_SHAPE_NONE, NULL},
     {"/c/triton/3/" B32, RS_SHAPE_TRITON_DIR, "/c/triton/3"},
     {"/c/triton/3/" UUID, RS_SHAPE_TRITON_TMP, "/c/triton/3"},
+    {"/c/triton/3/tmp.pid_12345_89ab-cdef-0123-456789abcdef", RS_SHAPE_NONE, NULL},
+    {"/c/triton/3/tmp.01234567-89ab-cdef-0123-456789abcdeg", RS_SHAPE_NONE, NULL},
     {"/c/triton/3", RS_SHAPE_TRITON_LINK, "/c"},
     {"/c/triton/None", RS_SHAPE_TRITON_LINK, "/c"},
     {"/c/triton/3x", RS_SHAPE_NONE, NULL},

@@ -2,7 +2,10 @@
 """rename and link: an entry reaches the disk in canonical form, complete, or not at all."""
 import errno
 import os
+import shutil
 import stat
+import subprocess
+import sys
 import uuid
 
 from cases import case
@@ -124,6 +127,68 @@ for hook in RENAMES:
         rank.succeed(name, *arguments(name, source, rank.group))
         rank.equal(rank.disk(rank.group), b'{"child_paths": {}}', 'the disk')
         rank.counts(stores_triton=1)
+
+
+
+def bundle_of(rank, files=3):
+    source = os.path.join(os.path.dirname(os.path.dirname(rank.group)), 'tmp.' + str(uuid.uuid4()))
+    os.mkdir(source)
+    for i in range(files):
+        rank.put(os.path.join(source, 'kernel.%d' % i), b'kernel')
+    return source
+
+
+@case(' '.join(RENAMES), 'a bundle that meets something else than a filled directory: what the kernel says')
+def bundle_elsewhere(rank):
+    folder = os.path.dirname(rank.group)
+    base = os.path.dirname(folder)
+    for name in RENAMES:
+        for make, error in ((lambda path: os.symlink(os.path.basename(folder), path), errno.ENOTDIR),
+                            (lambda path: rank.put(path, b'file'), errno.ENOTDIR), (os.mkdir, 0)):
+            source, target = bundle_of(rank), os.path.join(base, 'C' * 51 + 'A')
+            make(target)
+            rank.equal(rank.call(name, *arguments(name, source, target)), -1 if error else 0, 'result')
+            if error:
+                rank.equal(rank.errno, error, 'errno')
+                rank.equal(len(rank.names(source)), 3, 'files of the bundle')
+                os.unlink(target)
+                shutil.rmtree(source)
+            else:
+                rank.equal(len(rank.names(target)), 3, 'files of the kernel')
+                shutil.rmtree(target)
+    rank.counts(rename_races=0)
+
+
+REMOVER = '''
+import os, shutil, sys
+while True:
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    os.makedirs(sys.argv[1], exist_ok=True)
+    for i in range(5):
+        try:
+            open(os.path.join(sys.argv[1], str(i)), 'w').close()
+        except OSError:
+            break
+'''
+
+
+@case('rename', 'bundles onto a kernel that others remove and make all the time')
+def bundle_and_removal(rank):
+    target = os.path.dirname(rank.group)
+    environment = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'RANKSHARE')}
+    other = subprocess.Popen([sys.executable, '-c', REMOVER, target], env=environment)
+    try:
+        for i in range(20000):
+            source = bundle_of(rank)
+            rank.equal(rank.succeed('rename', source, target), 0, 'result')
+            rank.check(not os.path.lexists(source), 'the temporary directory is still there')
+            if i % 200 == 199 and rank.counter('rename_races') >= 20:
+                return
+    finally:
+        other.kill()
+        other.wait()
+    rank.check(False, 'no races: the case shows nothing')
+
 
 for hook in ('renameat', 'renameat2', 'linkat'):
     @case(hook, 'directory descriptors and relative names', name=hook, prepare=fresh('fx'))
