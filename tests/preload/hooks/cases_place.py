@@ -10,7 +10,10 @@ import hashlib
 import os
 import socket
 import stat
+import subprocess
+import sys
 
+import fixture
 from cases import case
 from cases_open import OPENS, opener
 from cases_stat import call_stat
@@ -195,3 +198,45 @@ def forgotten(rank):
         rank.put(temporary(rank), content(rank, what))
         rank.succeed('rename', temporary(rank), rank.fx)
         rank.equal(rank.disk(rank.fx), expected, 'the disk after a store of one that is ' + what)
+
+
+# ---- blobs --------------------------------------------------------------------------------------------------
+
+READER = '''
+import hashlib, json, os, sys
+told, ordinal, labels = json.load(open(sys.argv[1])), sys.argv[2], sys.argv[4].split()
+for label in labels:
+    hashlib.sha256(open(told['details'][ordinal][label], 'rb').read()).digest()
+for label in ('fx', 'aot'):
+    with open(os.path.join(sys.argv[3], told[label]), 'rb') as entry:
+        print(hashlib.sha256(entry.read()).hexdigest())
+'''
+
+
+def digests(rank, to, files, details):
+    """SHA-256 of the tool's rewriting of each file, which knows no more than the rank does."""
+    result = []
+    for file in files:
+        out = os.path.join(rank.root, 'rewritten')
+        fixture.rewrite(to, file, out, details)
+        result.append(hashlib.sha256(rank.disk(out)).hexdigest())
+    return result
+
+
+@case('rename open', 'a blob unpacked before anything was hashed: right for every rank, and for a plain cuda:0',
+      hashed=(), prepare=lambda root: (fresh('fx')(root), fresh('aot')(root)))
+def unpacked(rank):
+    native = [rank.told['views']['11'][label] for label in ('fx', 'aot')]
+    expected = digests(rank, 0, native, None)
+    for label in ('fx', 'aot'):  # as torch.compiler.load_cache_artifacts() does
+        rank.put(temporary(rank, label), getattr(rank, label + '_view'))
+        rank.succeed('rename', temporary(rank, label), getattr(rank, label))
+    rank.equal([hashlib.sha256(rank.disk(path)).hexdigest() for path in (rank.fx, rank.aot)], expected, 'the disk')
+    told = os.path.join(os.path.dirname(rank.told['template']), 'told')
+    plain = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'RANKSHARE')}
+    for ordinal, labels, environment in (('0', 'aot fx', None), ('3', 'aot fx', None), ('11', 'aot', None), ('12', 'fx aot', None),
+                                         ('0', '', plain)):
+        done = subprocess.run([sys.executable, '-c', READER, told, ordinal, rank.root, labels], env=environment,
+                              stdout=subprocess.PIPE, universal_newlines=True, check=True)
+        expected = digests(rank, int(ordinal), (rank.fx, rank.aot), rank.told['details']['0']['fx'])
+        rank.equal(done.stdout.split(), expected, 'what cuda:%s reads after hashing "%s"' % (ordinal, labels))
