@@ -225,11 +225,6 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, const struct rs_k
         verdict = drop(keep, call, RS_REFUSED_limit);
         goto out;
     }
-    if (!rs_pickle_begins(bytes) && !rs_shape_entry_hash(keep->to.path + keep->to.name)) {
-        keep->ours = false; /* another tool's file beside the entries */
-        verdict = RS_KEEP_PASS;
-        goto out;
-    }
     enum rs_reason refusal =
         rs_ordinal_rewrite(&arena, bytes, entry_kind(keep->to.shape),
                            rs_torch_key(torch_key) ? torch_key : NULL, 0, &pieces, &report);
@@ -263,6 +258,15 @@ static bool nothing_to_do(const struct rs_keep *keep, const struct rs_keep_call 
     return call->how != RS_KEEP_RENAME || (from.st_dev == to.st_dev && from.st_ino == to.st_ino);
 }
 
+/* Another tool may keep files of its own beside the entries. */
+static bool may_be_entry(const struct rs_keep *keep, int source)
+{
+    uint8_t head[2] = {0, 0};
+    return rs_shape_entry_hash(keep->to.path + keep->to.name) ||
+           (rs_sys_pread(source, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+            rs_pickle_begins((struct rs_bytes){head, sizeof(head)}));
+}
+
 static enum rs_keep_verdict keep_entry(struct rs_keep *keep, const struct rs_keep_call *call)
 {
     struct rs_known known = rs_known_find(&keep->to.key);
@@ -277,13 +281,6 @@ static enum rs_keep_verdict keep_entry(struct rs_keep *keep, const struct rs_kee
     if (nothing_to_do(keep, call)) {
         return RS_KEEP_PASS;
     }
-    if (known.treatment == RS_TREAT_PRIVATE) {
-        if (mark_private(call, &known)) {
-            rs_count(RS_C_stores_private, 1);
-            return RS_KEEP_PASS;
-        }
-        return drop(keep, call, RS_REFUSED_not_canonical);
-    }
     int source = open_source(call, O_RDONLY);
     if (source < 0) {
         /* It was there a moment ago: unreadable, or no descriptor is left. Unseen, it is not
@@ -291,7 +288,16 @@ static enum rs_keep_verdict keep_entry(struct rs_keep *keep, const struct rs_kee
          */
         return errno == ENOENT ? RS_KEEP_PASS : drop(keep, call, RS_REFUSED_not_canonical);
     }
-    enum rs_keep_verdict verdict = canonicalise(keep, call, source, &known);
+    enum rs_keep_verdict verdict = RS_KEEP_PASS;
+    if (!may_be_entry(keep, source)) {
+        keep->ours = false;
+    } else if (known.treatment != RS_TREAT_PRIVATE) {
+        verdict = canonicalise(keep, call, source, &known);
+    } else if (mark_private(call, &known)) {
+        rs_count(RS_C_stores_private, 1);
+    } else {
+        verdict = drop(keep, call, RS_REFUSED_not_canonical);
+    }
     rs_sys_close(source);
     return verdict;
 }

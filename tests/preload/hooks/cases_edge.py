@@ -252,6 +252,22 @@ def second_ordinal(rank):
     rank.counts(keys_private=1, stores_private=1, raw_private=1)
 
 
+@case('rename link', 'a second ordinal: other files are not marked, and no entry twice')
+def second_ordinal_twice(rank):
+    native, folder = read_raw(rank.told['views']['12']['fx']), private_place(rank)[1]
+    rank.hash('fx', 12)
+    os.makedirs(folder)
+    source = os.path.join(folder, '.1.2.tmp')
+    rank.put(source, b'{"notes": 1}')
+    rank.succeed('rename', source, os.path.join(folder, 'notes.json'))
+    rank.equal(rank.disk(os.path.join(folder, 'notes.json')), b'{"notes": 1}', 'the other file')
+    rank.put(source, native)
+    rank.succeed('link', source, os.path.join(folder, 'e' * 51))
+    rank.succeed('rename', source, os.path.join(folder, 'f' * 51))
+    rank.equal(rank.disk(os.path.join(folder, 'f' * 51)), native + b'\nrankshare:private:12\n', 'the disk')
+    rank.counts(stores_private=2)
+
+
 @case('open', 'a marked entry is raw for a rank that knows nothing of it')
 def marked(rank):
     """As a second_ordinal case of another process would have left it."""
