@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all cases have in common: run a phase, compare with the table, look for what must never be."""
 
+import dataclasses
+
 import look
 import rig
 import table
@@ -10,6 +12,10 @@ DEVICES = (0, 3, 11)  # the smallest, another one, and one of two digits
 
 class Failed(Exception):
     """Nothing more can be learned from this case."""
+
+
+class Skipped(Exception):
+    """What this case needs is not here."""
 
 
 def gpu(mode, *devices, library=True, variables=None, **options):
@@ -34,8 +40,9 @@ class Test:
         if not condition:
             self.failures.append(sentence)
 
-    def job(self, phase, ranks, cache=None, deadline=400, even=True):
-        """One job, with every check that holds for any job. even: all devices load equally much."""
+    def job(self, phase, ranks, cache=None, deadline=400, even=True, helpers=False):
+        """One job, with every check that holds for any job. even: all devices load equally much; helpers:
+        other processes than ranks may use a device, each its own one."""
         cache = cache or self.place.cache()
         outcome = self.place.run(ranks, cache, deadline)
         if outcome.problem:
@@ -48,7 +55,9 @@ class Test:
         for report in outcome.reports:
             self.check_rank(phase, report, log, even)
         strangers = {pid for pid, *_ in log.loads} - {report["pid"] for report in outcome.reports}
-        self.expect(not strangers, f"{phase}: processes that are no ranks loaded modules")
+        self.expect(helpers or not strangers, f"{phase}: processes that are no ranks loaded modules")
+        for pid in strangers:
+            self.expect(len(log.devices(pid)) == 1, f"{phase}: a helper used {sorted(log.devices(pid))}")
         self.expect(not log.errors, f"{phase}: driver errors: {log.errors[:3]}")
         left = look.leftovers(cache) if self.mode == "shared" else []
         self.expect(not left, f"{phase}: left behind: {left[:3]}")
@@ -64,6 +73,7 @@ class Test:
         return numbers
 
     def compare(self, phase, numbers, with_library):
+        """With the table, and that no wait ran into its limit."""
         key = self.mode, self.name, phase
         if key not in self.rows:
             raise Failed(f"{phase}: no row in {table.FILE.name} for {' '.join(key)}")
@@ -71,8 +81,12 @@ class Test:
         for sentence in table.differences(row, numbers):
             self.failures.append(f"{phase}: {sentence}")
         if self.stats and with_library:
-            for sentence in table.refusal_differences(refusals, self.stats.read()):
+            counters = self.stats.read()
+            for sentence in table.refusal_differences(refusals, counters):
                 self.failures.append(f"{phase}: {sentence}")
+            self.expect(not counters["wait_timeouts"], f"{phase}: somebody waited until the limit")
+            self.notes.append(f"{self.name}/{phase} waits={counters['fx_waited']}+{counters['triton_waited']}, "
+                              f"{counters['wait_ns'] / 1e9:.1f} s")
 
     def check_rank(self, phase, report, log, even):
         """Every load, launch, source and graph of a rank is about its own devices."""
@@ -106,6 +120,25 @@ class Test:
             self.expect(about.get(kernel["path"], devices) <= devices,
                         f"{who}: kernel for {sorted(devices)} names {kernel['path']}, "
                         f"which is about {sorted(about.get(kernel['path'], ()))}")
+
+    def reference(self, ranks, deadline=400):
+        """The same ranks as plain processes on a cache directory of their own."""
+        plain = [dataclasses.replace(rank, library=False) for rank in ranks]
+        outcome = self.place.run(plain, self.place.cache("native"), deadline)
+        if outcome.problem:
+            raise Failed(f"reference: {outcome.problem}")
+        self.notes.append(f"{self.name}/reference {outcome.seconds:.1f} s")
+        return outcome
+
+    def same_code(self, phase, outcome, reference, results=True):
+        """Each rank holds the graphs that torch generates for it without the library, letter for letter."""
+        for mine, plain in zip(outcome.reports, reference.reports, strict=True):
+            texts = [{graph["code"] for graph in report["graphs"]} for report in (mine, plain)]
+            self.expect(texts[1] and texts[0] == texts[1],
+                        f"{phase}: rank {mine['rank']} runs other code than a plain process: "
+                        f"{len(texts[0] - texts[1])} of {len(texts[0])} graphs are none of its {len(texts[1])}")
+            self.expect(not results or mine["results"] == plain["results"],
+                        f"{phase}: rank {mine['rank']}: {mine['results']} instead of {plain['results']}")
 
     def groups(self, cache=None):
         return look.groups(cache or self.place.cache(), self.place.root / "home")

@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import collective_cases
+import race_cases
 import rig
 from case import DEVICES, Failed, gpu
 
-sys.path.insert(0, str(rig.PROGRAMS))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "demo"))
 import ordinals  # noqa: E402
 from report import ordinals_in  # noqa: E402
@@ -132,6 +133,38 @@ def digests_all(test):
     digests(test, 1)
 
 
+def inference(test):
+    """Graphs without gradients: one rank traces and compiles, the others load AOTAutograd's entries."""
+    ranks = [gpu("inference", device) for device in DEVICES]
+    reference = test.reference(ranks)
+    test.same_code("cold", test.job("cold", ranks, deadline=900), reference)
+    before = test.groups()
+    test.same_code("warm", test.job("warm", ranks), reference)
+    test.job("plain", [gpu("inference", 0, library=False)])
+    test.same_groups(before, "warm")
+
+
+def threads(test):
+    """Two threads of each rank compile different graphs at the same time, in another order on each rank."""
+    ranks = [gpu("threads", device) for device in (0, 3)]
+    test.job("cold", ranks)
+    test.job("warm", ranks)
+
+
+def not_stored(test):
+    """A key whose entry torch never stores: nobody waits until the limit."""
+    ranks = [gpu("effect", device) for device in DEVICES]
+    test.job("cold", ranks)
+    test.job("again", ranks)
+
+
+def branch(test):
+    """torch.cond: no keys at all, so only kernels are shared."""
+    ranks = [gpu("branch", device) for device in (0, 3)]
+    test.job("cold", ranks)
+    test.job("again", ranks)
+
+
 def small(test):
     """Forward and backward: two graphs."""
     ranks = [gpu("small", device) for device in DEVICES]
@@ -140,25 +173,6 @@ def small(test):
     test.job("warm", ranks, deadline=900)
     test.job("plain", [gpu("small", 0, library=False)])
     test.same_groups(before, "warm")
-
-
-def in_group(test, mode, devices, phase):
-    meeting = test.place.root / f"meeting-{phase}"
-    return [gpu(mode, device, group=meeting) for device in devices]
-
-
-def ddp(test):
-    """DistributedDataParallel over gloo."""
-    test.job("cold", in_group(test, "ddp", (0, 3), "cold"), deadline=900)
-    before = test.groups()
-    test.job("warm", in_group(test, "ddp", (0, 3), "warm"), deadline=900)
-    test.same_groups(before, "warm")
-
-
-def collective(test):
-    """An all_reduce inside the graph: such keys stay native."""
-    test.job("cold", in_group(test, "coll", (0, 3), "cold"))
-    test.job("warm", in_group(test, "coll", (0, 3), "warm"))
 
 
 def cpu(test):
@@ -200,6 +214,7 @@ def driver(test):
 QUICK = {"driver": driver, "user": user, "adopt": adopt, "genuine": genuine, "jit": jit, "pool": pool,
          "two-devices-10": two_devices_10, "two-devices-01": two_devices_01,
          "digests-sample": digests_sample}
-FULL = {**QUICK, "small": small, "ddp": ddp, "collective": collective, "cpu": cpu,
+FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_stored,
+        "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **race_cases.FULL,
         "mega-cache": mega_cache, "two-devices-pool": two_devices_pool,
         "two-devices-turned": two_devices_turned, "digests-all": digests_all}

@@ -65,14 +65,20 @@ class Stats:
         self.place = place
         self.seen = Counter()
 
-    def read(self):
+    def ranks(self):
+        """The ranks of all jobs of this segment."""
         result = self.place.tool("stats", "--json")
         if result.returncode:
             raise ValueError(f"rankshare stats: {result.stderr.strip() or result.returncode}")
+        return [rank for job in json.loads(result.stdout)["jobs"] for rank in job["ranks"]]
+
+    def ordinals(self):
+        return {rank["ordinal"] for rank in self.ranks()}
+
+    def read(self):
         now = Counter()
-        for job in json.loads(result.stdout)["jobs"]:
-            for rank in job["ranks"]:
-                now.update(rank["counters"])
+        for rank in self.ranks():
+            now.update(rank["counters"])
         fresh = Counter({name: count - self.seen[name] for name, count in now.items()})
         self.seen = now
         return fresh

@@ -15,6 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE / "programs"
 DEVICES = 12
+sys.path.insert(0, str(PROGRAMS))  # what is in a report is defined beside the programs
 
 # Leader of a session of its own, as torchrun or a shell would be; ranks and their workers stay in it.
 LEADER = """
@@ -186,7 +187,8 @@ class Place:
                 code = outcome.codes[number] if outcome.codes else "killed"
                 outcome.problem += f"\nrank {number} ended with {code}:\n{tail}"
             else:
-                outcome.reports.append(json.loads(report.read_text()))
+                content = json.loads(report.read_text())
+                outcome.reports += content.get("ranks", [content])  # a parent reports for its children
 
     def tool(self, *arguments):
         """Runs the rankshare program on this test's segment."""

@@ -20,7 +20,7 @@ from pathlib import Path
 import cases
 import rig
 import table
-from case import Failed, Test
+from case import Failed, Skipped, Test
 
 printing = threading.Lock()
 
@@ -47,26 +47,29 @@ def parse():
 
 
 def run_case(name, function, setup, rows, verbose):
-    """One line, and below it the reasons when it failed."""
-    start = time.monotonic()
+    """One line, and below it the reasons when it failed. Returns the word at the line's begin."""
+    start, word = time.monotonic(), "ok"
     with rig.Place(setup, name) as place:
         test = Test(name, place, rows)
         try:
             function(test)
+        except Skipped as reason:
+            word = "skip"
+            test.notes = [str(reason)]
         except Failed as failure:
             test.failures.append(str(failure))
         except Exception:
             test.failures.append("the test itself broke:\n" + traceback.format_exc())
-    word = "FAIL" if test.failures else "ok"
+    word = "FAIL" if test.failures else word
     with printing:
         print(f"{word:4} {setup.mode} {name} ({time.monotonic() - start:.0f} s)")
-        lines = test.failures + (test.notes if verbose or test.failures else [])
+        lines = test.failures + (test.notes if verbose or word != "ok" else [])
         for line in lines:
             print("     " + line.replace("\n", "\n     "))
         if setup.keep:
             print(f"     kept in {place.root}")
         sys.stdout.flush()
-    return not test.failures
+    return word
 
 
 def problem_of(options):
@@ -102,8 +105,9 @@ def main():
     with ThreadPoolExecutor(max(1, options.parallel)) as workers:
         results = list(workers.map(
             lambda item: run_case(*item, setup, rows, options.verbose), chosen.items()))
-    print(f"{sum(results)} passed, {len(results) - sum(results)} failed, 0 skipped")
-    return 0 if all(results) else 1
+    passed, failed, skipped = (results.count(word) for word in ("ok", "FAIL", "skip"))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

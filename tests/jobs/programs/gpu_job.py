@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPU job as a user would write it. It knows nothing of cache sharing.
 
-    gpu_job.py MODE --device 3 --report FILE
+    gpu_job.py MODE[+MODE...] --device 3 --report FILE
 
-Modes: jit (a Triton kernel launched directly), user (the same kernel inside a compiled function), small
-(forward and backward of a small network), ddp (the same under DistributedDataParallel), coll (an
-all_reduce inside the graph).
+Modes, one after the other: jit (a Triton kernel launched directly), user (the same kernel inside a compiled function), small
+(forward and backward of a small network), and those of inference.py and together.py.
 """
 
 import argparse
@@ -17,7 +16,10 @@ import torch.distributed as dist
 import triton
 import triton.language as tl
 
+import inference
+import race
 import report
+import together
 
 
 @triton.jit
@@ -51,58 +53,23 @@ def run_user(device, options):
     assert result.device == device, (result.device, device)
 
 
-class Network(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first = torch.nn.Linear(64, 128)
-        self.second = torch.nn.Linear(128, 64)
-
-    def forward(self, x):
-        return self.second(torch.nn.functional.gelu(self.first(x)))
-
-
-def train(model, device, options):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(options.steps):
-        optimizer.zero_grad()
-        loss = model(torch.ones(32, 64, device=device)).square().mean()
-        loss.backward()
-        optimizer.step()
-
-
 def run_small(device, options):
-    train(torch.compile(Network().to(device)), device, options)
+    together.train(torch.compile(together.Network().to(device)), device, options)
 
 
-def run_ddp(device, options):
-    model = torch.nn.parallel.DistributedDataParallel(Network().to(device), device_ids=[device.index])
-    train(torch.compile(model), device, options)
-
-
-def run_coll(device, options):
-    import torch.distributed._functional_collectives as collectives
-
-    @torch.compile(fullgraph=True)
-    def function(x):
-        return collectives.all_reduce(torch.sin(x) + 1, "sum", dist.group.WORLD) * 2
-
-    with torch.no_grad():
-        for _ in range(options.steps):
-            function(torch.zeros(4096, device=device))
-
-
-RUN = {"jit": run_jit, "user": run_user, "small": run_small, "ddp": run_ddp, "coll": run_coll}
+RUN = {"jit": run_jit, "user": run_user, "small": run_small, **inference.RUN, **together.RUN}
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mode", choices=RUN)
+    parser.add_argument("modes", type=lambda text: text.split("+"))
     parser.add_argument("--device", type=int, action="append", required=True,
                         help="CUDA device; given twice, the program uses one after the other")
     parser.add_argument("--report", required=True, help="file for the report")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--pool", action="store_true", help="wait for the compile workers first")
     parser.add_argument("--group", help="file through which a gloo process group meets")
+    parser.add_argument("--race", help="folder in which ranks meet before the first kernel is unpacked")
     parser.add_argument("--load", help="a saved Mega-Cache to start from")
     parser.add_argument("--save", help="where to save a Mega-Cache at the end")
     return parser.parse_args()
@@ -113,6 +80,8 @@ def main():
     torch.cuda.set_device(options.device[0])
     torch._inductor.config.pattern_matcher = False  # saves ten seconds for each process
     report.listen()
+    if options.race:
+        race.meet_at_bundle(options.race)
     if options.load:
         with open(options.load, "rb") as file:
             torch.compiler.load_cache_artifacts(file.read())
@@ -124,14 +93,14 @@ def main():
 
         while not AsyncCompile().use_process_pool():
             time.sleep(0.1)
-    for index in options.device:
-        RUN[options.mode](torch.device("cuda", index), options)
+    results = [RUN[mode](torch.device("cuda", index), options)
+               for index in options.device for mode in options.modes]
     blob = b""
     if options.save:
         blob, _ = torch.compiler.save_cache_artifacts()
         with open(options.save, "wb") as file:
             file.write(blob)
-    report.write(options.report, gpu=True, devices=options.device,
+    report.write(options.report, gpu=True, devices=options.device, results=results,
                  blob_ordinals=report.ordinals_in(blob))
     if options.group:
         dist.destroy_process_group()

@@ -87,14 +87,21 @@ def sources_in_memory(root):
     return found
 
 
+def code_of(source):
+    """What of a graph's source decides what it does: not where its kernels' files lie."""
+    lines = (line for line in source.splitlines() if not line.startswith("# kernel path: "))
+    return "\n".join(lines).strip()
+
+
 def graph_texts():
-    """Ordinals in the source of every compiled graph in memory, with the file it says it is."""
+    """The source of every compiled graph in memory, its ordinals, and the file it says it is."""
     try:
         from torch._inductor.output_code import CompiledFxGraph
     except ImportError:  # torch 2.5 and earlier
         from torch._inductor.codecache import CompiledFxGraph
     graphs = [thing for thing in gc.get_objects() if type(thing) is CompiledFxGraph]
-    return [{"key": g.cache_key, "ordinals": ordinals_in((g.source_code or "").encode()),
+    return [{"key": g.cache_key, "code": code_of(g.source_code or ""),
+             "ordinals": ordinals_in((g.source_code or "").encode()),
              "device_idxs": sorted(i for i in g.device_idxs if i is not None)} for g in graphs]
 
 
