@@ -61,6 +61,26 @@ static bool parse_TEXT(const char *text, rs_config_TEXT *out)
     return true;
 }
 
+/* Separated by colons, as in PATH; empty ones are passed over. */
+static bool parse_PATHS(const char *text, rs_config_PATHS *out)
+{
+    char *to = *out;
+    if (strlen(text) >= RS_TEXT_MAX) {
+        return false;
+    }
+    while (*text) {
+        size_t length = strcspn(text, ":");
+        if (length) {
+            memcpy(to, text, length);
+            to[length] = '\0';
+            to += length + 1;
+        }
+        text += length + (text[length] == ':');
+    }
+    *to = '\0';
+    return true;
+}
+
 void rs_config_read(struct rs_config *config, char *const *envp)
 {
     memset(config, 0, sizeof(*config));

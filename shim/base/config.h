@@ -15,6 +15,8 @@ enum { RS_TEXT_MAX = 1024 };
 typedef bool rs_config_FLAG;
 typedef uint64_t rs_config_SECONDS;
 typedef char rs_config_TEXT[RS_TEXT_MAX];
+typedef char
+    rs_config_PATHS[RS_TEXT_MAX + 1]; /* each ends in a zero byte, an empty one ends them */
 
 struct rs_config {
 #define RS_OPTION(variable, field, kind, fallback, help) rs_config_##kind field;

@@ -17,17 +17,20 @@ static bool link_place(int dirfd, const char *path, struct rs_where *where)
            strcmp(where->path + where->name, "0") != 0;
 }
 
-/* triton/0 beside WHERE; made when it is absent. */
-static bool make_target(const struct rs_where *where, mode_t mode)
+/* triton/0 beside WHERE; made when it is absent. WHERE's name is changed for the time of the call:
+ * a second path on a small thread's stack would be one too many. */
+static bool make_target(struct rs_where *where, mode_t mode)
 {
-    char path[PATH_MAX];
     struct stat st;
-    memcpy(path, where->path, where->name);
-    memcpy(path + where->name, "0", 2);
-    if (rs_sys_mkdirat(AT_FDCWD, path, mode) == 0) {
-        return true;
+    char *name = where->path + where->name;
+    char kept[2] = {name[0], name[1]};
+    memcpy(name, "0", 2);
+    bool made = rs_sys_mkdirat(AT_FDCWD, where->path, mode) == 0;
+    if (!made && errno == EEXIST) {
+        made = rs_sys_fstatat(AT_FDCWD, where->path, &st, 0) == 0 && S_ISDIR(st.st_mode);
     }
-    return errno == EEXIST && rs_sys_fstatat(AT_FDCWD, path, &st, 0) == 0 && S_ISDIR(st.st_mode);
+    memcpy(name, kept, 2);
+    return made;
 }
 
 bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result)

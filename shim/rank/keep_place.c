@@ -7,42 +7,59 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Its name is relative to the directory: a second path would be more than the stack of a small
+ * thread holds. */
 struct draft {
     int fd;
-    bool named; /* PATH is its name; else it has none and goes with the process */
-    char path[PATH_MAX];
+    int directory; /* of NAME; open only when there is one, since descriptors may be short */
+    bool named;    /* NAME is its name; else it has none and goes with the process */
+    char name[96];
 };
+
+/* Opens the directory of TO, which is cut for the time of the call. */
+static int open_directory(struct rs_where *to, int flags)
+{
+    char *slash = to->path + to->name - 1;
+    *slash = '\0';
+    int fd = rs_sys_openat(AT_FDCWD, to->path, flags | O_CLOEXEC, 0600);
+    *slash = '/';
+    return fd;
+}
 
 /* A name beside TO that no program reads: it begins with a dot (what torch before 2.11 reads there
  * all the same is judged by its bytes, see look.h). Two containers on one directory may have the
  * same pid and tid, hence the random part. */
-static bool make_name(const struct rs_where *to, char path[PATH_MAX])
+static bool make_name(struct draft *draft, struct rs_where *to)
 {
     uint64_t salt = 0;
     if (syscall(SYS_getrandom, &salt, sizeof(salt), 0) != (long)sizeof(salt)) {
         return false;
     }
-    int length = snprintf(path, PATH_MAX, "%.*s.rs.%d.%d.%016llx", (int)to->name, to->path,
-                          (int)getpid(), (int)rs_sys_gettid(), (unsigned long long)salt);
-    if (length < 0 || length >= PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    return true;
+    snprintf(draft->name, sizeof(draft->name), ".rs.%d.%d.%016llx", (int)getpid(),
+             (int)rs_sys_gettid(), (unsigned long long)salt);
+    draft->directory = open_directory(to, O_PATH | O_DIRECTORY);
+    return draft->directory >= 0;
 }
 
-static bool open_draft(struct draft *draft, const struct rs_where *to)
+static bool open_draft(struct draft *draft, struct rs_where *to)
 {
-    memcpy(draft->path, to->path, to->name);
-    draft->path[to->name] = '\0';
-    draft->named = false;
-    draft->fd = rs_sys_openat(AT_FDCWD, draft->path, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (draft->fd < 0 && make_name(to, draft->path)) {
-        draft->named = true;
-        draft->fd = rs_sys_openat(AT_FDCWD, draft->path,
+    draft->fd = open_directory(to, O_TMPFILE | O_WRONLY);
+    if (draft->fd < 0 && make_name(draft, to)) {
+        draft->fd = rs_sys_openat(draft->directory, draft->name,
                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        draft->named = draft->fd >= 0;
     }
     return draft->fd >= 0;
+}
+
+static void close_draft(struct draft *draft)
+{
+    if (draft->fd >= 0) {
+        rs_sys_close(draft->fd);
+    }
+    if (draft->directory >= 0) {
+        rs_sys_close(draft->directory);
+    }
 }
 
 /* The bytes decide; that a file system keeps no owner or mode is no reason to do without. */
@@ -63,45 +80,44 @@ static bool fill_draft(const struct draft *draft, const struct rs_pieces *pieces
     return true;
 }
 
-static int link_draft(const struct draft *draft, const char *path)
+static int link_draft(const struct draft *draft, int directory, const char *name)
 {
     char link[64];
     snprintf(link, sizeof(link), "/proc/self/fd/%d", draft->fd);
-    return (int)syscall(SYS_linkat, AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+    return (int)syscall(SYS_linkat, AT_FDCWD, link, directory, name, AT_SYMLINK_FOLLOW);
 }
 
-static bool publish(struct draft *draft, const struct rs_where *to, enum rs_place_how how)
+static bool publish(struct draft *draft, struct rs_where *to, enum rs_place_how how)
 {
     if (!draft->named) {
-        if (link_draft(draft, to->path) == 0) {
+        if (link_draft(draft, AT_FDCWD, to->path) == 0) {
             return true;
         }
         /* Only rename() replaces a file, and it needs a name to begin with. */
-        if (errno != EEXIST || how == RS_PLACE_NEW || !make_name(to, draft->path) ||
-            link_draft(draft, draft->path) != 0) {
+        if (errno != EEXIST || how == RS_PLACE_NEW || !make_name(draft, to) ||
+            link_draft(draft, draft->directory, draft->name) != 0) {
             return false;
         }
         draft->named = true;
     }
-    return how == RS_PLACE_OVER ? rs_sys_renameat(AT_FDCWD, draft->path, AT_FDCWD, to->path) == 0
-                                : syscall(SYS_renameat2, AT_FDCWD, draft->path, AT_FDCWD, to->path,
-                                          RENAME_NOREPLACE) == 0;
+    return how == RS_PLACE_OVER
+               ? rs_sys_renameat(draft->directory, draft->name, AT_FDCWD, to->path) == 0
+               : syscall(SYS_renameat2, draft->directory, draft->name, AT_FDCWD, to->path,
+                         RENAME_NOREPLACE) == 0;
 }
 
-int rs_place(const struct rs_where *to, const struct rs_pieces *pieces, const struct stat *like,
+int rs_place(struct rs_where *to, const struct rs_pieces *pieces, const struct stat *like,
              enum rs_place_how how)
 {
-    struct draft draft;
-    if (!open_draft(&draft, to)) {
-        return errno;
-    }
+    struct draft draft = {.fd = -1, .directory = -1};
     /* The descriptor stays open until the end: it is the only way to a file without a name. */
-    bool done = fill_draft(&draft, pieces, like) && publish(&draft, to, how);
+    bool done =
+        open_draft(&draft, to) && fill_draft(&draft, pieces, like) && publish(&draft, to, how);
     int error = done ? 0 : errno;
     if (!done && draft.named) {
-        rs_sys_unlinkat(AT_FDCWD, draft.path, 0);
+        rs_sys_unlinkat(draft.directory, draft.name, 0);
     }
-    rs_sys_close(draft.fd);
+    close_draft(&draft);
     return error;
 }
 

@@ -18,8 +18,9 @@ enum rs_place_how {
 };
 
 /* Writes PIECES and moves them to TO, with the owner, mode and times of the file LIKE (extended
- * attributes are not copied: caches have none). Returns 0 or an errno. */
-int rs_place(const struct rs_where *to, const struct rs_pieces *pieces, const struct stat *like,
+ * attributes are not copied: caches have none). TO's path is cut for the time of the call. Returns
+ * 0 or an errno. */
+int rs_place(struct rs_where *to, const struct rs_pieces *pieces, const struct stat *like,
              enum rs_place_how how);
 
 /* Whether ERROR is one that the program's own rename or link would have met, too: the place can't

@@ -17,10 +17,13 @@ struct identity {
     uint64_t dev, ino;
 };
 
-static bool identify(const char *path, struct identity *out)
+/* Nothing here has a path buffer of its own beside that of struct rs_where: hooks run on the stack
+ * of any thread, and one of 16 KiB (PTHREAD_STACK_MIN) must do. Where a shorter path is needed, the
+ * caller's is cut for the time of a call. */
+static bool identify(int dirfd, const char *path, struct identity *out)
 {
     struct stat st;
-    if (rs_sys_fstatat(AT_FDCWD, path, &st, 0) != 0 || !S_ISDIR(st.st_mode)) {
+    if (rs_sys_fstatat(dirfd, path, &st, 0) != 0 || !S_ISDIR(st.st_mode)) {
         return false;
     }
     out->dev = st.st_dev;
@@ -36,24 +39,16 @@ static bool same_directory(const char *root, const char *path, const struct iden
         return true;
     }
     struct identity other;
-    return identify(root, &other) && other.dev == id->dev && other.ino == id->ino;
+    return identify(AT_FDCWD, root, &other) && other.dev == id->dev && other.ino == id->ino;
 }
 
 /* RANKSHARE_ROOTS: directories that hold either kind of cache. */
 static bool extra_root(const char *path, const struct identity *id)
 {
-    char root[RS_TEXT_MAX];
-    const char *at = rs_config.roots;
-    while (*at) {
-        size_t length = strcspn(at, ":");
-        if (length) {
-            memcpy(root, at, length);
-            root[length] = '\0';
-            if (same_directory(root, path, id)) {
-                return true;
-            }
+    for (const char *root = rs_config.roots; *root; root += strlen(root) + 1) {
+        if (same_directory(root, path, id)) {
+            return true;
         }
-        at += length + (at[length] == ':');
     }
     return false;
 }
@@ -61,15 +56,26 @@ static bool extra_root(const char *path, const struct identity *id)
 /* Triton's own default: $TRITON_HOME/.triton/cache, else ~/.triton/cache. */
 static bool triton_default(const char *path, const struct identity *id)
 {
+    static const char below[] = "/.triton/cache";
     const char *home = rs_env_get(RS_ENV_TRITON_HOME);
     if (!home) {
         home = rs_env_get(RS_ENV_HOME);
     }
-    char root[PATH_MAX];
-    if (!home || snprintf(root, sizeof(root), "%s/.triton/cache", home) >= (int)sizeof(root)) {
+    if (!home) {
         return false;
     }
-    return same_directory(root, path, id);
+    size_t length = strlen(home);
+    if (strncmp(path, home, length) == 0 && strcmp(path + length, below) == 0) {
+        return true;
+    }
+    int fd = rs_sys_openat(AT_FDCWD, home, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    struct identity other;
+    bool same = identify(fd, below + 1, &other) && other.dev == id->dev && other.ino == id->ino;
+    rs_sys_close(fd);
+    return same;
 }
 
 static bool managed_inductor(const char *path, const struct identity *id)
@@ -79,9 +85,8 @@ static bool managed_inductor(const char *path, const struct identity *id)
 }
 
 /* <inductor root>/triton/<k>: PATH without its last two components is an Inductor root. */
-static bool below_inductor(const char *path)
+static bool below_inductor(char *path)
 {
-    char parent[PATH_MAX];
     size_t length = strlen(path);
     for (int i = 0; i < 2; i++) {
         while (length > 0 && path[length - 1] != '/') {
@@ -92,14 +97,17 @@ static bool below_inductor(const char *path)
         }
         length--;
     }
-    memcpy(parent, path, length);
-    parent[length] = '\0';
+    if (strncmp(path + length, "/triton/", 8) != 0) {
+        return false;
+    }
     struct identity id;
-    return strncmp(path + length, "/triton/", 8) == 0 && identify(parent, &id) &&
-           managed_inductor(parent, &id);
+    path[length] = '\0';
+    bool inside = identify(AT_FDCWD, path, &id) && managed_inductor(path, &id);
+    path[length] = '/';
+    return inside;
 }
 
-static bool managed_triton(const char *path, const struct identity *id)
+static bool managed_triton(char *path, const struct identity *id)
 {
     const char *root = rs_env_get(RS_ENV_TRITON_CACHE_DIR);
     return (root && same_directory(root, path, id)) || below_inductor(path) ||
@@ -136,31 +144,35 @@ static bool learned_root(const struct rs_where *where, const struct identity *id
     return rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL;
 }
 
-/* Whether the root part of WHERE's path is managed; fills its identity. */
-static bool managed(struct rs_where *where)
+static bool managed_root(const struct rs_where *where, char *root, const struct identity *id)
 {
-    char root[PATH_MAX];
-    memcpy(root, where->path, where->root);
-    root[where->root] = '\0';
-    if (!where->root) {
-        return false; /* a cache in the root directory of the file system is nobody's */
-    }
-    struct identity id;
-    if (!identify(root, &id)) {
-        return false;
-    }
-    where->dev = id.dev;
-    where->ino = id.ino;
     switch (where->shape) {
     case RS_SHAPE_TRITON_DIR:
     case RS_SHAPE_TRITON_GROUP:
     case RS_SHAPE_TRITON_TMP:
-        return managed_triton(root, &id);
+        return managed_triton(root, id);
     case RS_SHAPE_TRITON_LINK:
-        return managed_inductor(root, &id);
+        return managed_inductor(root, id);
     default:
-        return managed_inductor(root, &id) || learned_root(where, &id);
+        return managed_inductor(root, id) || learned_root(where, id);
     }
+}
+
+/* Whether the root part of WHERE's path is managed; fills its identity. */
+static bool managed(struct rs_where *where)
+{
+    struct identity id;
+    if (!where->root) {
+        return false; /* a cache in the root directory of the file system is nobody's */
+    }
+    where->path[where->root] = '\0';
+    bool inside = identify(AT_FDCWD, where->path, &id) && managed_root(where, where->path, &id);
+    where->path[where->root] = '/';
+    if (inside) {
+        where->dev = id.dev;
+        where->ino = id.ino;
+    }
+    return inside;
 }
 
 static bool split(struct rs_where *where)
@@ -181,9 +193,9 @@ static bool split(struct rs_where *where)
  * resolved), and the last component behind it. */
 static bool resolve(int dirfd, const char *path, struct rs_where *where)
 {
-    char parent[PATH_MAX], link[RS_FD_NAME_MAX];
+    char link[RS_FD_NAME_MAX];
     size_t length = strlen(path);
-    if (length == 0 || length >= sizeof(parent)) {
+    if (length == 0 || length >= sizeof(where->path)) {
         return false;
     }
     while (length > 1 && path[length - 1] == '/') {
@@ -193,9 +205,9 @@ static bool resolve(int dirfd, const char *path, struct rs_where *where)
     while (name > 0 && path[name - 1] != '/') {
         name--;
     }
-    memcpy(parent, path, name);
-    parent[name] = '\0';
-    int fd = rs_sys_openat(dirfd, name ? parent : ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    memcpy(where->path, path, name);
+    where->path[name] = '\0';
+    int fd = rs_sys_openat(dirfd, name ? where->path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) {
         return false;
     }

@@ -73,7 +73,13 @@ static void read_boot_id(char id[RS_BOOT_ID_MAX])
     id[strcspn(id, "\n")] = '\0';
 }
 
-/* The header of a segment that this build makes or accepts, but for its creator and time. */
+/* Where this build has its tables. */
+static const struct rs_table jobs = {RS_AT_JOBS, RS_JOBS, sizeof(struct rs_job)};
+static const struct rs_table slots = {RS_AT_SLOTS, RS_SLOTS, sizeof(struct rs_slot)};
+static const struct rs_table leases = {RS_AT_LEASES, RS_LEASES, sizeof(struct rs_lease)};
+static const struct rs_table events = {RS_AT_EVENTS, RS_EVENTS, sizeof(struct rs_event_cell)};
+
+/* The header of a segment that this build makes, but for its creator and time. */
 static void fill_header(struct rs_segment *header)
 {
     memset(header, 0, sizeof(*header));
@@ -85,10 +91,10 @@ static void fill_header(struct rs_segment *header)
     header->uid = geteuid();
     header->counter_count = RS_COUNTER_COUNT;
     read_boot_id(header->boot_id);
-    header->jobs = (struct rs_table){RS_AT_JOBS, RS_JOBS, sizeof(struct rs_job)};
-    header->slots = (struct rs_table){RS_AT_SLOTS, RS_SLOTS, sizeof(struct rs_slot)};
-    header->leases = (struct rs_table){RS_AT_LEASES, RS_LEASES, sizeof(struct rs_lease)};
-    header->events = (struct rs_table){RS_AT_EVENTS, RS_EVENTS, sizeof(struct rs_event_cell)};
+    header->jobs = jobs;
+    header->slots = slots;
+    header->leases = leases;
+    header->events = events;
 }
 
 static bool same_table(const struct rs_table *a, const struct rs_table *b)
@@ -96,28 +102,34 @@ static bool same_table(const struct rs_table *a, const struct rs_table *b)
     return a->offset == b->offset && a->count == b->count && a->stride == b->stride;
 }
 
+static bool same_layout(const struct rs_segment *found)
+{
+    return found->layout == RANKSHARE_LAYOUT && found->header_size == sizeof(*found) &&
+           found->total_size == RS_SEGMENT_SIZE &&
+           found->page_size == (uint32_t)sysconf(_SC_PAGESIZE) &&
+           found->counter_count == RS_COUNTER_COUNT && same_table(&found->jobs, &jobs) &&
+           same_table(&found->slots, &slots) && same_table(&found->leases, &leases) &&
+           same_table(&found->events, &events);
+}
+
 static enum rs_store_status check_header(const struct rs_segment *found, off_t file_size)
 {
-    struct rs_segment wanted;
-    fill_header(&wanted);
-    if (found->magic != wanted.magic) {
+    char boot_id[RS_BOOT_ID_MAX];
+    if (found->magic != RS_SEGMENT_MAGIC) {
         return RS_STORE_MAGIC;
     }
-    if (found->layout != wanted.layout || found->header_size != wanted.header_size ||
-        found->total_size != wanted.total_size || found->page_size != wanted.page_size ||
-        found->counter_count != wanted.counter_count || !same_table(&found->jobs, &wanted.jobs) ||
-        !same_table(&found->slots, &wanted.slots) || !same_table(&found->leases, &wanted.leases) ||
-        !same_table(&found->events, &wanted.events)) {
+    if (!same_layout(found)) {
         return RS_STORE_LAYOUT;
     }
     if (file_size != (off_t)found->total_size) {
         return RS_STORE_MAGIC;
     }
-    if (found->uid != wanted.uid) {
+    if (found->uid != geteuid()) {
         return RS_STORE_OWNER;
     }
-    bool known = found->boot_id[0] && wanted.boot_id[0];
-    if (known && memcmp(found->boot_id, wanted.boot_id, RS_BOOT_ID_MAX) != 0) {
+    read_boot_id(boot_id);
+    bool known = found->boot_id[0] && boot_id[0];
+    if (known && memcmp(found->boot_id, boot_id, RS_BOOT_ID_MAX) != 0) {
         return RS_STORE_BOOT;
     }
     return RS_STORE_OK;

@@ -40,6 +40,17 @@ Test(config, numbers_and_nonsense)
     cr_assert_eq(read_one("RANKSHARE_WAIT=99999999999999999999").wait_s, 300);
 }
 
+Test(config, paths_end_in_zero_bytes)
+{
+    struct rs_config config = read_one("RANKSHARE_ROOTS=:/a b::/c:");
+    cr_assert_arr_eq(config.roots, "/a b\0/c\0", sizeof("/a b\0/c\0"));
+    char setting[RS_TEXT_MAX + 64] = "RANKSHARE_ROOTS=";
+    memset(setting + strlen(setting), 'x', RS_TEXT_MAX - 1);
+    config = read_one(setting);
+    cr_assert_eq(strlen(config.roots), RS_TEXT_MAX - 1);
+    cr_assert_eq(config.roots[RS_TEXT_MAX], '\0');
+}
+
 Test(config, text_that_is_too_long_counts_as_absent)
 {
     char setting[RS_TEXT_MAX + 64] = "RANKSHARE_LOG=";
