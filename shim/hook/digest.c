@@ -3,6 +3,7 @@
 
 #include "base/state.h"
 #include "rank/count.h"
+#include "rank/node.h"
 
 #include <string.h>
 #include <strings.h>
@@ -179,6 +180,7 @@ static inline rs_py *construct(const struct constructor *c, rs_py *self, rs_py *
     fastcall *original = (fastcall *)atomic_load_explicit(&c->swap->original, memory_order_relaxed);
     struct rs_bytes bytes;
     enum rs_kind kind = RS_KIND_other;
+    rs_node_beat();
     ssize_t at = find_argument(py, count, keywords, c->position, "data", "string");
     if (at >= 0 && rs_digest_bytes(py, args[at], &bytes))
         kind = rs_hashed_kind(bytes.data, bytes.size);
@@ -212,6 +214,7 @@ static inline rs_py *update(struct rs_swap *swap, rs_py *self, rs_py *arg)
     onecall *original = (onecall *)atomic_load_explicit(&swap->original, memory_order_relaxed);
     struct rs_bytes bytes;
     enum rs_kind kind = RS_KIND_other;
+    rs_node_beat();
     if (rs_digest_bytes(py, arg, &bytes))
         kind = rs_hashed_kind(bytes.data, bytes.size);
     if (kind == RS_KIND_other || !rs_on() || !is_fresh_sha256(py, self))

@@ -7,6 +7,7 @@
 
 #include "base/state.h"
 #include "rank/count.h"
+#include "rank/node.h"
 
 typedef int exec_function(rs_py *module);
 typedef rs_py *new_function(rs_py *type, rs_py *args, rs_py *keywords);
@@ -28,6 +29,7 @@ static rs_py *replacement_of(const struct rs_python *py, rs_py *object)
     struct rs_bytes in, out;
     struct rs_arena arena;
     rs_py *replacement = NULL;
+    rs_node_beat();
     if (!rs_digest_bytes(py, object, &in) || !rs_on())
         return NULL;
     rs_arena_init(&arena, ARENA_LIMIT);

@@ -196,6 +196,14 @@ void rs_node_event(enum rs_event_type type, enum rs_kind kind, const struct rs_k
     }
 }
 
+void rs_node_beat(void)
+{
+    struct rs_slot *slot = atomic_load_explicit(&counting, memory_order_acquire);
+    if (slot) {
+        rs_slot_beat(slot);
+    }
+}
+
 void rs_node_forked(void)
 {
     atomic_store(&counting, NULL);

@@ -30,6 +30,10 @@ void rs_node_identify(void);
 void rs_node_event(enum rs_event_type type, enum rs_kind kind, const struct rs_key *key,
                    uint64_t value);
 
+/* This process hashes, or touches a managed file: who waits for its process group sees that it
+ * works. Cheap. */
+void rs_node_beat(void);
+
 /* In a fork child, before anything else. */
 void rs_node_forked(void);
 

@@ -6,6 +6,7 @@
 #include "rank/count.h"
 #include "rank/env.h"
 #include "rank/known.h"
+#include "rank/node.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -243,6 +244,9 @@ bool rs_where(int dirfd, const char *path, struct rs_where *where)
     }
     if (!inside) {
         inside = resolve(dirfd, path, where) && split(where) && managed(where);
+    }
+    if (inside) {
+        rs_node_beat();
     }
     errno = saved;
     return inside;

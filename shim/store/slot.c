@@ -96,6 +96,8 @@ static void fill_slot(struct rs_slot *slot, const struct rs_process *self,
     for (int i = 0; i < RS_COUNTER_ROOM; i++) {
         atomic_store_explicit(&slot->counters[i], 0, memory_order_relaxed);
     }
+    atomic_store_explicit(&slot->beat_s, 0, memory_order_relaxed);
+    rs_slot_beat(slot);
     RS_KILL_POINT(slot_written);
     atomic_store(&slot->word, rs_word(RS_SLOT_LIVE, generation));
 }

@@ -89,6 +89,10 @@ void rs_slot_ordinal(struct rs_slot *slot, int ordinal);
 void rs_slot_versions(struct rs_store *store, struct rs_slot *slot, const char *torch,
                       const char *triton, const char *device);
 
+/* A sign of work of this process: it hashes, or touches a managed file. Cheap: it is called at
+ * every hash, and writes once a second. */
+void rs_slot_beat(struct rs_slot *slot);
+
 /* A process as the tool shows it. */
 struct rs_slot_view {
     int pid, rank, world, ordinal;
@@ -159,6 +163,12 @@ enum rs_wait_end {
 enum rs_wait_end rs_lease_wait(struct rs_store *store, struct rs_slot *slot,
                                const struct rs_place *place, uint64_t budget_ns,
                                uint64_t *waited_ns);
+
+/* Whether PLACE has a producer of whose process group there has been no sign of work for LIMIT_S
+ * seconds (rs_slot_beat(), or the taking of the lease). Other processes of the group count when
+ * they have a slot in this segment. */
+bool rs_lease_silent(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place,
+                     unsigned limit_s);
 
 /* The place has been stored by this process (any thread): ends its lease, whoever holds it, and
  * wakes all waiters. True when this process held it. */

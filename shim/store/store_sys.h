@@ -55,6 +55,11 @@ static inline pid_t rs_sys_getpid(void)
     return (pid_t)syscall(SYS_getpid);
 }
 
+static inline pid_t rs_sys_getpgid(void)
+{
+    return (pid_t)syscall(SYS_getpgid, 0);
+}
+
 static inline void rs_sys_pause_us(unsigned microseconds)
 {
     struct timespec pause = {.tv_sec = 0, .tv_nsec = (long)microseconds * 1000};

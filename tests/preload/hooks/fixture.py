@@ -15,6 +15,7 @@ import tarfile
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 BUILD = os.path.abspath(os.environ.get('BUILD') or os.path.join(TOP, 'build'))
 LIBRARY = os.path.join(BUILD, 'librankshare.so')
+IMPATIENT = os.path.join(BUILD, 'test', 'librankshare.so')  # tests/preload/preload.mk
 TOOL = os.path.join(BUILD, 'rankshare')
 RECORDINGS = os.path.join(TOP, 'tests', 'data')
 TRITON_KEY = '3.6.0' + hashlib.sha256(b'triton').hexdigest() + '-a kernel of the tests'
@@ -80,7 +81,7 @@ def make(work, ordinals=(11, 12, 3)):
     os.makedirs(group)
     with open(os.path.join(group, '__grp__kernel.json'), 'w') as out:
         json.dump({'child_paths': {}}, out)
-    told = {'template': template, 'details': {}, 'views': {}, 'tool': TOOL, 'library': LIBRARY,
+    told = {'template': template, 'details': {}, 'views': {}, 'tool': TOOL, 'library': LIBRARY, 'impatient': IMPATIENT,
             'triton_key': TRITON_KEY, 'group': os.path.relpath(os.path.join(group, '__grp__kernel.json'), template)}
     keys = os.path.join(recorded, 'keys0')
     details = sorted(os.listdir(keys))

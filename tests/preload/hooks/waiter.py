@@ -4,7 +4,7 @@
     python3 waiter.py DETAILS DIRECTORY WORD...
 
 Prints "hashed", then one line of JSON. Words: threads=N (N threads look at once), again (a second
-look), handle=SIG (a handler in Python that counts), timer (a handler and SIGALRM every 0.2 s),
+look), work (goes on hashing once it has spoken), handle=SIG (a handler in Python that counts), timer (a handler and SIGALRM every 0.2 s),
 fork (a child looks once the first look is over), exec (becomes another program after all that).
 """
 import ctypes
@@ -14,9 +14,14 @@ import os
 import signal
 import sys
 import threading
+import time
+import types
 
 PR_SET_PDEATHSIG = 1
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+# The details are read by the rules of the version that made them.
+sys.modules['torch'] = types.ModuleType('torch')
+sys.modules['torch'].__version__ = '2.11.0'
 details, directory = sys.argv[1:3]
 words = dict(word.partition('=')[::2] for word in sys.argv[3:])
 with open(details, 'rb') as source:
@@ -64,6 +69,9 @@ try:
 except KeyboardInterrupt:
     said['interrupted'] = True
 print(json.dumps(said), flush=True)
+while 'work' in words:
+    hashlib.sha256(b'anything').digest()
+    time.sleep(0.1)
 if 'exec' in words:
     os.execvp('sleep', ['sleep', '1000'])
 sys.stdin.read()  # its counters can be read as long as it lives

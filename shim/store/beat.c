@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Signs of work: each process notes the second of its latest one, and a waiter asks for the latest
+ * of the producer's process group, since a rank's compile workers work for it.
+ */
+#include "store/layout.h"
+#include "store/lease_table.h"
+#include "store/store_sys.h"
+
+#include <stdatomic.h>
+
+static uint32_t seconds(uint64_t ns)
+{
+    return (uint32_t)(ns / RS_NS_PER_S);
+}
+
+void rs_slot_beat(struct rs_slot *slot)
+{
+    /* Runs at every hash: the clock that costs no system call. */
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    if (atomic_load_explicit(&slot->beat_s, memory_order_relaxed) != (uint32_t)now.tv_sec) {
+        atomic_store_explicit(&slot->group, rs_sys_getpgid(), memory_order_relaxed);
+        atomic_store_explicit(&slot->beat_s, (uint32_t)now.tv_sec, memory_order_relaxed);
+    }
+}
+
+/* How long ago SECOND was; what lies ahead (another time namespace) was just now. */
+static unsigned age(uint32_t second, uint32_t now)
+{
+    return second < now ? now - second : 0;
+}
+
+static unsigned age_of(const struct rs_slot *slot, uint32_t now)
+{
+    return age(atomic_load_explicit(&slot->beat_s, memory_order_relaxed), now);
+}
+
+static bool same_group(const struct rs_slot *a, const struct rs_slot *b)
+{
+    return atomic_load_explicit(&a->group, memory_order_relaxed) ==
+               atomic_load_explicit(&b->group, memory_order_relaxed) &&
+           atomic_load_explicit(&a->space, memory_order_relaxed) ==
+               atomic_load_explicit(&b->space, memory_order_relaxed);
+}
+
+/* The youngest sign of OWNER's group, as an age. */
+static unsigned group_age(const struct rs_segment *segment, const struct rs_slot *owner,
+                          uint32_t now)
+{
+    unsigned youngest = age_of(owner, now);
+    uint32_t used = atomic_load_explicit(&segment->slots_used, memory_order_acquire);
+    for (uint32_t i = 0; i < used && i < RS_SLOTS; i++) {
+        const struct rs_slot *slot = &rs_slots(segment)[i];
+        unsigned here = age_of(slot, now);
+        if (here < youngest && same_group(slot, owner)) {
+            youngest = here;
+        }
+    }
+    return youngest;
+}
+
+bool rs_lease_silent(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place,
+                     unsigned limit_s)
+{
+    struct rs_asker asker;
+    struct rs_lease_look look;
+    if (!rs_asker_init(&asker, store, slot)) {
+        return false;
+    }
+    rs_lease_look(&asker, place, RS_NO_LEASE, &look);
+    if (look.active.index == RS_NO_LEASE) {
+        return false;
+    }
+    const struct rs_lease *lease = rs_lease_at(asker.segment, look.active.index);
+    const struct rs_slot *owner = &rs_slots(asker.segment)[rs_lw_owner(look.active.word).slot];
+    uint32_t now = seconds(rs_sys_clock_ns(CLOCK_MONOTONIC));
+    uint64_t taken = atomic_load_explicit(&lease->taken_ns, memory_order_acquire);
+    return age(seconds(taken), now) >= limit_s && age_of(owner, now) >= limit_s &&
+           group_age(asker.segment, owner, now) >= limit_s;
+}
