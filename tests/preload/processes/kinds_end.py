@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from kinds import command, expect_word, finish, hear, kind, part, piped, say
+from kinds import command, expect_word, finish, fork, hear, kind, part, piped, reap, say
 from walk import Walk
 
 
@@ -124,7 +124,8 @@ def stopped_producer():
     walk = Walk()
     path = walk.group('k')
     walk.did['looks_triton'] += 1
-    assert not os.path.exists(path)
+    if os.path.exists(path):
+        raise AssertionError('somebody stored before')
     say('held')
     hear()
     walk.store_kernel(path)
@@ -142,6 +143,39 @@ def stop():
 
 
 kind('end: SIGSTOP, then on', 'stop', 2)
+
+
+@part
+def forking_producer():
+    """Its fork children look up and end while it produces: their ends are not its own."""
+    walk = Walk()
+    path = walk.group('k')
+    walk.did['looks_triton'] += 1
+    if os.path.exists(path):
+        raise AssertionError('somebody stored before')
+    reap(fork(child_of_producer, os._exit), fork(child_of_producer, ctypes.CDLL(None).exit))
+    say('held')
+    hear()
+    walk.store_kernel(path)
+    walk.close(leases=1, unproductive=0)
+
+
+def child_of_producer(end):
+    walk = Walk(12, 'child')
+    walk.kernel('of child %d' % os.getpid())
+    walk.kernel('another of child %d' % os.getpid(), store=False)
+    walk.close(leases=2, unproductive=0)
+    end(0)
+
+
+@part
+def fork_beside():
+    first = piped('forking_producer', environment={'RANK': 1})
+    meet(first, 'waiter_loads', lambda process: process.stdin.close())
+    finish(first)
+
+
+kind('end: of fork children, the producer goes on', 'fork_beside', 4)
 
 
 # ---- ends of threads ----------------------------------------------------------------------------------
@@ -200,7 +234,8 @@ def zombie_leader_produces():
         wait_for_leader()
         path = walk.group('k')
         walk.did['looks_triton'] += 1
-        assert not os.path.exists(path)
+        if os.path.exists(path):
+            raise AssertionError('somebody stored before')
         say('held')
         hear()
         walk.store_kernel(path)

@@ -94,6 +94,62 @@ kind('fork out of busy threads, often', 'busy', 302, 300, long=True)
 
 
 @part
+def first_fork(rounds):
+    """Processes in which one thread hashes for the first time while another forks a rank."""
+    def process(number):
+        walk, gate, children = Walk(11, 'parent'), threading.Barrier(2), []
+
+        def hashing():
+            gate.wait()
+            walk.kernel('of a parent')
+
+        def forking():
+            gate.wait()
+            children.append(fork(rank_of_fork, 3, number + 1))
+        threads = [threading.Thread(target=t) for t in (hashing, forking)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        reap(*children)
+        walk.close()
+    for number in range(int(rounds)):
+        reap(fork(process, number))
+
+
+kind('fork beside a first hash', 'first_fork', 30, 15)
+kind('fork beside a first hash, often', 'first_fork', 600, 300, long=True)
+
+
+@part
+def leaver():
+    """Its main thread returns while another one waits: that does not keep it."""
+    walk = Walk(3, 'leaver')
+
+    def asking():
+        walk.did['looks_triton'] -= 1  # it will not be answered
+        walk.close()
+        say('asking')
+    threading.Thread(target=walk.kernel, args=('held',), kwargs={'asking': asking}, daemon=True).start()
+    hear()
+
+
+@part
+def leave_a_waiter():
+    first = piped('holder', environment={'RANK': 9})
+    expect_word(first, 'held')
+    other = piped('leaver', environment={'RANK': 1})
+    expect_word(other, 'asking')
+    other.stdin.close()
+    finish(other)
+    first.stdin.close()
+    finish(first)
+
+
+kind('end: while another thread waits', 'leave_a_waiter', 2)
+
+
+@part
 def first_hashes(threads):
     """Many threads whose first hashes meet: nothing that they count is lost."""
     walk, gate = Walk(3, 'rank'), threading.Barrier(int(threads))
