@@ -4,13 +4,18 @@ the library, as a program of their own and inside a Python that has hashed detai
 import os
 import shutil
 
-from room import PYTHON, RANK, Failed, compare, need, scenario
+from room import PYTHON, RANK, Failed, Skipped, compare, need, scenario, short
 
-# (source, further compiler flags, arguments; {entry} is an FX entry, whether it says only what a rank on
-# another device may see of its views)
+# (source, further compiler flags, arguments; {entry} is an FX entry; where else it runs: 0 inside a rank on
+# cuda:0, 11 inside one on cuda:11, where it must say what it says of that rank's own entry)
 PROGRAMS = (
-    ('files.c', (), ('{entry}',), False),
-    ('smallstack.c', ('-pthread',), ('{entry}',), True),
+    ('files.c', (), ('{entry}',), (0,)),
+    ('smallstack.c', ('-pthread',), ('{entry}',), (0, 11)),
+    ('descriptors.c', (), ('{entry}',), (0, 11)),
+    ('signals.c', (), ('{entry}',), (0, 11)),
+    ('children.c', (), ('{entry}',), (0, 11)),
+    ('rings.c', (), ('{entry}',), (0,)),
+    ('strict.c', (), ('{entry}',), ()),
 )
 
 
@@ -23,33 +28,39 @@ def put(room, ordinal):
     shutil.copyfile(room.told['views'][str(ordinal)]['fx'], room.fx)
 
 
-def add_program(source, flags, arguments, views):
+def add_program(source, flags, arguments, ordinals):
     name = os.path.splitext(source)[0]
 
     @scenario('program: %s' % name)
     def alone(room):
-        room.same([room.compile(source, name, *flags), *words(room, arguments)])
+        status, _, _ = room.same([room.compile(source, name, *flags), *words(room, arguments)])
         room.no_segment()
+        if status == 77:
+            raise Skipped('it cannot run here')
+        if status != 3:
+            raise Failed('the helper itself ended with %d' % status)
 
     def command(room, ordinal):
         library = room.compile(source, name + '.so', *flags, '-shared', '-fPIC', '-Dmain=program')
         return [PYTHON, RANK, 'inside', library, room.told['details'][str(ordinal)]['fx'], *words(room, arguments)]
 
-    @scenario('program: %s inside a rank on cuda:0' % name)
-    def inside(room):
-        """The entry's canonical form is what this rank sees, so nothing at all may differ."""
-        room.same(command(room, 0))
-        if not room.segments():
-            raise Failed('no segment: the library saw no rank')
-
-    if views:
-        @scenario('program: %s inside a rank on cuda:11' % name)
-        def viewed(room):
-            program = command(room, 11)
-            put(room, 11)
+    def inside(ordinal):
+        @scenario('program: %s inside a rank on cuda:%d' % (name, ordinal))
+        def run(room):
+            program = command(room, ordinal)
+            files = set(os.listdir(room.folder))
+            put(room, ordinal)
             plain = room.run(program, 'plain')
+            if 'status 3' not in plain[1]:
+                raise Failed('the helper itself: ' + short(plain))
+            room.forget(files)
             put(room, 0)
             compare('active', plain, room.run(program, 'active'))
+            if not room.segments():
+                raise Failed('no segment: the library saw no rank')
+
+    for ordinal in ordinals:
+        inside(ordinal)
 
 
 for line in PROGRAMS:
