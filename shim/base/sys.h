@@ -95,6 +95,12 @@ static inline void rs_fd_name(char name[RS_FD_NAME_MAX], int fd, int way)
     snprintf(name, RS_FD_NAME_MAX, "/proc/%s/fd/%d", way == 0 ? "self" : "thread-self", fd);
 }
 
+/* The kernel's answer: fakeroot and its kin have another. */
+static inline uid_t rs_sys_geteuid(void)
+{
+    return (uid_t)syscall(SYS_geteuid);
+}
+
 static inline pid_t rs_sys_gettid(void)
 {
     return (pid_t)syscall(SYS_gettid);

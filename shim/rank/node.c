@@ -18,7 +18,8 @@ enum { UNTIED, HEIR, TYING, TIED, REFUSED }; /* HEIR: untied, forked by a proces
 
 static _Atomic(int) state = UNTIED;
 static struct rs_node node;
-static bool mapped; /* the mapping outlives a fork, the slot does not */
+static bool mapped;     /* the mapping outlives a fork, the slot does not */
+static uid_t mapped_as; /* the user whose segment it is */
 
 static _Atomic(uint64_t) counters[RS_COUNTER_COUNT];
 static _Atomic(struct rs_slot *) counting; /* where counts go; NULL: into `counters` */
@@ -113,10 +114,15 @@ static void job_name(char *job, size_t size)
 static bool map_segment(void)
 {
     char name[RS_SEGMENT_NAME_MAX];
-    if (mapped) {
+    uid_t user = rs_sys_geteuid();
+    if (mapped && mapped_as == user) {
         return true;
     }
-    if (!rs_store_name(name, (unsigned)geteuid(), rs_config.segment)) {
+    if (mapped) { /* a fork child that has become somebody else */
+        rs_store_close(&node.store);
+        mapped = false;
+    }
+    if (!rs_store_name(name, user, rs_config.segment)) {
         rs_log("segment: the name in RANKSHARE_SEGMENT can't be used");
         return false;
     }
@@ -126,6 +132,7 @@ static bool map_segment(void)
         return false;
     }
     mapped = true;
+    mapped_as = user;
     return true;
 }
 
@@ -157,9 +164,31 @@ static int tie(void)
     return ready ? TIED : REFUSED;
 }
 
+/* A process that has become another user goes on alone: what it opened with its old rights is not
+ * its new user's, and other threads may be using it, so it can't be exchanged. */
+static bool left(void)
+{
+    int now = TIED;
+    if (rs_sys_geteuid() == mapped_as) {
+        return false;
+    }
+    if (atomic_compare_exchange_strong(&state, &now, REFUSED)) {
+        if (node.slot) {
+            (void)rs_lease_next_lookup(&node.store, node.slot, RS_LEASE_AOT);
+        }
+        atomic_store(&counting, NULL);
+        rs_count(RS_C_segment_errors, 1);
+        rs_log("segment: this process has changed its user and shares no more");
+    }
+    return true;
+}
+
 struct rs_node *rs_node_tie(void)
 {
     int now = atomic_load_explicit(&state, memory_order_acquire);
+    if (now == TIED) {
+        return left() ? NULL : &node;
+    }
     if ((now == UNTIED || now == HEIR) && atomic_compare_exchange_strong(&state, &now, TYING)) {
         now = tie();
         atomic_store_explicit(&state, now, memory_order_release);

@@ -88,7 +88,7 @@ static void fill_header(struct rs_segment *header)
     header->header_size = sizeof(*header);
     header->total_size = RS_SEGMENT_SIZE;
     header->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
-    header->uid = geteuid();
+    header->uid = rs_sys_geteuid();
     header->counter_count = RS_COUNTER_COUNT;
     read_boot_id(header->boot_id);
     header->jobs = jobs;
@@ -124,7 +124,7 @@ static enum rs_store_status check_header(const struct rs_segment *found, off_t f
     if (file_size != (off_t)found->total_size) {
         return RS_STORE_MAGIC;
     }
-    if (found->uid != geteuid()) {
+    if (found->uid != rs_sys_geteuid()) {
         return RS_STORE_OWNER;
     }
     read_boot_id(boot_id);
@@ -141,7 +141,7 @@ static enum rs_store_status check_object(const struct stat *found)
     if (!S_ISREG(found->st_mode)) {
         return RS_STORE_TYPE;
     }
-    bool ours = found->st_uid == geteuid() && (found->st_mode & 077) == 0;
+    bool ours = found->st_uid == rs_sys_geteuid() && (found->st_mode & 077) == 0;
     return ours ? RS_STORE_OK : RS_STORE_OWNER;
 }
 
@@ -333,7 +333,7 @@ enum rs_store_status rs_store_remove(const char *name)
     if (!S_ISREG(found.st_mode)) {
         return RS_STORE_TYPE;
     }
-    if (found.st_uid != geteuid()) {
+    if (found.st_uid != rs_sys_geteuid()) {
         return RS_STORE_OWNER;
     }
     return rs_sys_unlinkat(AT_FDCWD, path, 0) == 0 ? RS_STORE_OK : status_of_making(errno);

@@ -58,7 +58,7 @@ enum rs_store_status rs_store_open(const char *name, bool create, bool writable,
  * RS_STORE_OK or RS_STORE_CONTENT. Ranks don't ask: they live with any content (docs/segment.md).
  */
 enum rs_store_status rs_store_check(const struct rs_store *store);
-void rs_store_close(struct rs_store *store);            /* the tool and tests only */
+void rs_store_close(struct rs_store *store);            /* nobody else may be using it */
 enum rs_store_status rs_store_remove(const char *name); /* unlinks a segment of this user */
 
 /* ---- jobs and process slots ---------------------------------------------------------------- */

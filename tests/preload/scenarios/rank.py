@@ -5,6 +5,8 @@
     python3 rank.py threads DETAILS ENTRY     16 threads, 20 looks each
     python3 rank.py store DETAILS ENTRY FILE [UID]  stores FILE's bytes as ENTRY, as torch does
     python3 rank.py spawn DETAILS ENTRY       the looks of children: fork, exec, vfork, posix_spawn
+    python3 rank.py users UID SEGMENT DETAILS OTHER_DETAILS ENTRY  becomes UID, forks first; checks that the file
+                                              SEGMENT stays as it was
     python3 rank.py inside LIBRARY DETAILS [ARGUMENT ...]  calls LIBRARY's program() as a main()
 """
 import base64
@@ -17,9 +19,13 @@ import threading
 import zlib
 
 
-def look(details, entry):
+def hash_of(details):
     with open(details, 'rb') as data:
-        key = base64.b32encode(hashlib.sha256(data.read()).digest())[:51].decode().lower()
+        return base64.b32encode(hashlib.sha256(data.read()).digest())[:51].decode().lower()
+
+
+def look(details, entry):
+    key = hash_of(details)
     try:
         size = os.stat(entry).st_size
         with open(entry, 'rb') as data:
@@ -84,6 +90,27 @@ def spawn(details, entry):
     if child == 0:
         os.execv(sys.executable, again)
     os.waitpid(child, 0)
+    return '\n'.join(said)
+
+
+def users(uid, segment, details, other_details, entry):
+    """Who reads the segment has opened it while it could."""
+    said = [look(details, entry)]
+    data = os.open(segment, os.O_RDONLY)
+
+    def content():
+        return zlib.crc32(os.pread(data, 1 << 30, 0))
+    before = content()
+    child = os.fork()
+    if child == 0:
+        os.setuid(int(uid))
+        print(look(details, entry), 'child', content() == before, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.setuid(int(uid))
+    hash_of(other_details)
+    after = content()  # the process has left, and does not come back
+    said.append('%s unchanged %s %s' % (look(details, entry), hash_of(details) and content() == after, after == before))
     return '\n'.join(said)
 
 
