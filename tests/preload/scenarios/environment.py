@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks where the machine withholds something: other users, no /proc, no shared memory, no memfd, full disks."""
+import errno
 import os
+import resource
+import shutil
 
-from room import Failed, need_root, scenario, short
+from room import PYTHON, RANK, Failed, Skipped, need_root, scenario, short
 
 
 def segment_of(room, uid):
@@ -23,3 +26,83 @@ def users(room):
         raise Failed(short(output))
     if not os.path.exists(theirs) or os.stat(theirs).st_uid != 65534:
         raise Failed('the child made no segment of its own')
+
+
+def unshared(script):
+    """A prefix for commands that run where the mounts of SCRIPT (for sh) have been made."""
+    user = [] if os.geteuid() == 0 else ['-Ur']
+    return ['unshare', *user, '-m', '--propagation', 'private', 'sh', '-ec', script + '\nexec "$@"', 'sh']
+
+
+def denied(room, name, error):
+    return [room.compile('deny.c', 'deny'), str(SYSTEM_CALLS[name][os.uname().machine]), str(error)]
+
+
+SYSTEM_CALLS = {'memfd_create': {'x86_64': 319, 'aarch64': 279}}
+READ_ONLY = 'for d in /tmp /var/tmp /dev/shm; do mount --bind $d $d; mount -o remount,bind,ro $d; done'
+# The rank's own files stay where they are, and writable.
+KEEP_ROOM = 'mount -t tmpfs kept /mnt; mkdir /mnt/room; mount --bind "$PWD" /mnt/room; '
+
+
+def limit(what, value):
+    return lambda: resource.setrlimit(what, (value, value))
+
+
+def outcomes(room, prefix, preexec=None, empty=False):
+    """What a rank's job says plainly and under the library, from the same files."""
+    command = [*prefix, PYTHON, RANK, 'job', room.details, room.root, room.told['views']['11']['fx']]
+    said = []
+    for mode in ('plain', 'active'):
+        shutil.rmtree(room.root)
+        shutil.copytree(room.told['template'], room.root)
+        if empty:
+            os.unlink(room.fx)
+        said.append(room.run(command, mode, preexec=preexec))
+    return said
+
+
+def add(name, make, expected, empty=False, preexec=None, long=False):
+    """MAKE(room) gives the prefix of the command. EXPECTED: 'shared': the entry that lies there is taken;
+    'native': all is as without the library; 'right': one of the two, or a miss and a store; 'safe': misses, too,
+    where a plain rank would have hit."""
+    @scenario('environment: ' + name, long)
+    def run(room):
+        prefix = make(room)
+        if prefix and room.run([*prefix, 'true'], 'plain')[0]:
+            raise Skipped('cannot be made here: ' + short(room.run([*prefix, 'true'], 'plain')[2]))
+        plain, got = outcomes(room, prefix, preexec, empty)
+        if plain[0] or 'right' not in plain[1] and 'not stored' not in plain[1]:
+            raise Skipped('a plain rank fails, too: ' + short(plain))
+        key = 'f' + room.view().split()[0]
+        allowed = {'shared': [key + ' right\n'], 'native': [plain[1]],
+                   'right': [key + ' right\n', plain[1], plain[1].replace(plain[1].split()[0], key)],
+                   'safe': [got[1] if 'WRONG' not in got[1] else '']}[expected]
+        if got[0] or got[2] != plain[2] or got[1] not in allowed:
+            raise Failed('plain %s, preloaded %s' % (short(plain), short(got)))
+
+
+for number in (errno.ENOSYS, errno.EPERM, errno.EACCES):
+    add('no memfd (%s)' % errno.errorcode[number], lambda room, number=number: denied(room, 'memfd_create', number), 'shared')
+add('no memfd and no place for temporary files',
+    lambda room: unshared(KEEP_ROOM + READ_ONLY + '; mount --bind /mnt/room "$PWD"') + denied(room, 'memfd_create', errno.ENOSYS), 'native')
+add('no /proc', lambda room: unshared('mkdir -p proc; mount --bind proc /proc'), 'native')
+add('hidepid', lambda room: unshared('mount -t proc -o hidepid=2 proc /proc'), 'shared')
+add('a read-only /dev/shm', lambda room: unshared('mount -t tmpfs -o ro shm /dev/shm'), 'shared')
+add('no /dev/shm', lambda room: unshared('mkdir -p dev; touch dev/null; mount --bind /dev/null dev/null; mount --rbind dev /dev'), 'shared')
+add('a full /dev/shm', lambda room: unshared('mount -t tmpfs -o size=64k shm /dev/shm; head -c 1M /dev/zero >/dev/shm/full 2>/dev/null || true'), 'shared')
+add('a /dev/shm without a free inode', lambda room: unshared('mount -t tmpfs -o nr_inodes=1 shm /dev/shm'), 'shared')
+for empty in (False, True):
+    state = 'empty' if empty else 'filled'
+    expected = 'native' if empty else 'shared'
+    add('a read-only cache directory, ' + state, lambda room: unshared('mount --bind root root; mount -o remount,bind,ro root'),
+        'right' if empty else expected, empty)
+    add('a full disk, ' + state, lambda room: unshared(
+        'mkdir -p disk; mount -t tmpfs -o size=4m disk disk; cp -r root/. disk; head -c 8M /dev/zero >disk/full 2>/dev/null || true; '
+        'mount --bind disk root'), 'right' if empty else expected, empty)
+for number in (4, 5, 6, 7, 8, 12):
+    add('%d descriptors' % number, lambda room: [], 'right', preexec=limit(resource.RLIMIT_NOFILE, number), long=number % 2 == 0)
+for megabytes in (24, 32, 40, 48, 64, 96):
+    add('%d MB of address space' % megabytes, lambda room: [], 'safe', preexec=limit(resource.RLIMIT_AS, megabytes << 20),
+        long=megabytes not in (24, 48))
+add('no core files, no locked memory, few processes', lambda room: [], 'shared', preexec=lambda: (
+    limit(resource.RLIMIT_CORE, 0)(), limit(resource.RLIMIT_MEMLOCK, 0)(), limit(resource.RLIMIT_SIGPENDING, 0)()))

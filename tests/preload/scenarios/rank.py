@@ -4,6 +4,8 @@
     python3 rank.py read DETAILS ENTRY        one look
     python3 rank.py threads DETAILS ENTRY     16 threads, 20 looks each
     python3 rank.py store DETAILS ENTRY FILE [UID]  stores FILE's bytes as ENTRY, as torch does
+    python3 rank.py job DETAILS ROOT FILE     looks for its key's entry, stores FILE's bytes where there is none, reads
+                                              it again: says whether it saw FILE's bytes, its own native entry
     python3 rank.py spawn DETAILS ENTRY       the looks of children: fork, exec, vfork, posix_spawn
     python3 rank.py users UID SEGMENT DETAILS OTHER_DETAILS ENTRY  becomes UID, forks first; checks that the file
                                               SEGMENT stays as it was
@@ -65,6 +67,40 @@ def store(details, entry, source, uid=None):
     except OSError as error:
         return error.strerror
     return 'stored'
+
+
+def job(details, root, native):
+    key = 'f' + hash_of(details)
+    folder = os.path.join(root, 'fxgraph', key[1:3], key)
+    with open(native, 'rb') as data:
+        own = data.read()
+
+    def seen():
+        try:
+            names = [n for n in os.listdir(folder) if not n.startswith('.')]
+        except FileNotFoundError:
+            return 'nothing'
+        for name in names:
+            try:
+                size = os.stat(os.path.join(folder, name)).st_size
+                with open(os.path.join(folder, name), 'rb') as data:
+                    read = data.read()
+                return 'right' if (read, size) == (own, len(own)) else 'WRONG'
+            except OSError as error:
+                return error.strerror
+        return 'nothing'
+    first, done = seen(), ''
+    if first != 'right':
+        temporary = os.path.join(folder, '.%d.%d.tmp' % (os.getpid(), threading.get_ident()))
+        try:
+            os.makedirs(folder, exist_ok=True)
+            with open(temporary, 'wb') as out:
+                out.write(own)
+            os.rename(temporary, os.path.join(folder, 'p' + hash_of(native)))
+            done = ', stored: %s' % seen()
+        except OSError as error:
+            done = ', not stored: %s' % error.strerror
+    return '%s %s%s' % (key, first, done)
 
 
 def spawn(details, entry):
