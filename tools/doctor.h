@@ -17,6 +17,8 @@ __attribute__((format(printf, 3, 4))) void doctor_say(struct doctor *doctor, enu
 
 /* /dev/shm, the segment SEGMENT, memfd, /proc. */
 void doctor_machine(struct doctor *doctor, const char *segment);
+/* Our own variables, those that the library can't make sense of first. */
+void doctor_options(struct doctor *doctor);
 /* Our own variables and those of torch and Triton that decide whether there is anything to share.
  */
 void doctor_environment(struct doctor *doctor);

@@ -2,11 +2,11 @@
  *
  * What the environment says to the library, and to torch and Triton about their caches.
  */
-#include "base/config.h"
 #include "doctor.h"
 #include "foreign.h"
 #include "tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,27 +44,14 @@ static void check_unknown(struct doctor *doctor)
     }
 }
 
-static void check_options(struct doctor *doctor)
-{
-    const char *name, *value, *fallback;
-    size_t count = 0;
-
-    for (; (name = rs_config_problem(environ, count, &value, &fallback)); count++)
-        doctor_say(doctor, FINDING_WRONG, "%s=%s makes no sense; %s is used", name, value,
-                   *fallback ? fallback : "the default");
-    if (count == 0)
-        doctor_say(doctor, FINDING_OK, "options: every RANKSHARE_ variable is understood");
-}
-
 void doctor_environment(struct doctor *doctor)
 {
-    struct rs_config config;
+    const char *on = getenv("RANKSHARE");
 
-    rs_config_read(&config, environ);
-    if (!config.on)
+    if (!on || !*on || strcmp(on, "0") == 0)
         doctor_say(doctor, FINDING_NOTE,
                    "RANKSHARE is not 1 in this shell: off (`rankshare run' sets it)");
-    check_options(doctor);
+    doctor_options(doctor);
     check_unknown(doctor);
     check_foreign(doctor);
 }

@@ -4,6 +4,7 @@
  */
 #include "view.h"
 
+#include "base/config.h"
 #include "tool.h"
 
 #include <stdlib.h>
@@ -12,8 +13,12 @@
 
 bool view_segment_name(const char *override, char name[RS_SEGMENT_NAME_MAX])
 {
-    if (!override)
-        override = getenv("RANKSHARE_SEGMENT");
+    struct rs_config config;
+
+    if (!override) { /* as the library understands it: nonsense means the default */
+        rs_config_read(&config, environ);
+        override = config.segment;
+    }
     if (rs_store_name(name, getuid(), override))
         return true;
     tool_error(override, "a segment's name holds no slash and has at most %d characters",

@@ -61,6 +61,16 @@ static bool parse_TEXT(const char *text, rs_config_TEXT *out)
     return true;
 }
 
+static bool parse_NAME(const char *text, rs_config_NAME *out)
+{
+    size_t length = strlen(text);
+    if (length >= sizeof(*out) || strchr(text, '/')) {
+        return false;
+    }
+    memcpy(*out, text, length + 1);
+    return true;
+}
+
 /* Separated by colons, as in PATH; empty ones are passed over. */
 static bool parse_PATHS(const char *text, rs_config_PATHS *out)
 {

@@ -10,11 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RS_TEXT_MAX = 1024 };
+enum { RS_TEXT_MAX = 1024, RS_NAME_MAX = 96 };
 
 typedef bool rs_config_FLAG;
 typedef uint64_t rs_config_SECONDS;
 typedef char rs_config_TEXT[RS_TEXT_MAX];
+typedef char rs_config_NAME[RS_NAME_MAX]; /* of a file, without a slash */
 typedef char
     rs_config_PATHS[RS_TEXT_MAX + 1]; /* each ends in a zero byte, an empty one ends them */
 

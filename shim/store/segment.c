@@ -4,6 +4,7 @@
  * then linked, so whoever opens it by name finds it complete; its pages are reserved before anybody
  * touches them, so a full /dev/shm is an error value and never a SIGBUS.
  */
+#include "base/config.h"
 #include "store/kill_point.h"
 #include "store/layout.h"
 #include "store/process.h"
@@ -55,6 +56,9 @@ bool rs_store_name(char name[RS_SEGMENT_NAME_MAX], unsigned uid, const char *ove
                           (unsigned)RANKSHARE_LAYOUT, has ? "." : "", has ? override : "");
     return length > 0 && length < RS_SEGMENT_NAME_MAX;
 }
+
+_Static_assert(RS_SEGMENT_NAME_MAX >= RS_NAME_MAX + sizeof("/rankshare.4294967295.999."),
+               "every name that the options accept fits");
 
 static bool path_of(const char *name, char path[PATH_SIZE])
 {

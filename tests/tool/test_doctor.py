@@ -21,11 +21,48 @@ def cases(context):
              ({"TORCHINDUCTOR_FX_GRAPH_CACHE": "0"}, r"^WRONG  TORCHINDUCTOR_FX_GRAPH_CACHE=0: "),
              ({"TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1"}, r"^WRONG  TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE=1: ")]
 
+    wrong += [({"RANKSHARE": "yes"}, r"^WRONG  RANKSHARE=yes makes no sense; 0 is used"),
+              ({"RANKSHARE_WAIT": "-1"}, r"^WRONG  RANKSHARE_WAIT=-1 makes no sense; 300 is used"),
+              ({"RANKSHARE_WAIT": "1e9"}, r"^WRONG  RANKSHARE_WAIT=1e9 makes no sense; 300 is used"),
+              ({"RANKSHARE_SEGMENT": "a/b"}, r"^WRONG  RANKSHARE_SEGMENT=a/b makes no sense; the default is used"),
+              ({"RANKSHARE_SEGMENT": "n" * 96}, r"^WRONG  RANKSHARE_SEGMENT=n{60}... \(96 bytes\) makes no sense"),
+              ({"RANKSHARE_LOG": "x" * 5000}, r"^WRONG  RANKSHARE_LOG=x{60}\.\.\. \(5000 bytes\) makes no sense; the default is used$"),
+              ({"RANKSHARE_ROOTS": ":".join("/r%d" % i for i in range(10000))}, r"^WRONG  RANKSHARE_ROOTS=/r0:.* bytes\) makes no sense"),
+              ({"RANKSHARE_JOB": "j" * 10240}, r"^WRONG  RANKSHARE_JOB=j{60}\.\.\. \(10240 bytes\) makes no sense"),
+              ({"RANKSHARE_WAIT": "\udcff\33[1m"}, r"^WRONG  RANKSHARE_WAIT=\\xff\\x1b\[1m makes no sense")]
+
     def wrong_case(changes, pattern):
         return lambda: context.expect(4, *doctor, out=pattern, env=context.environment(**changes))
 
     for changes, pattern in wrong:
-        yield "doctor: " + " ".join("=".join(pair) for pair in changes.items()), wrong_case(changes, pattern)
+        yield "doctor: " + ascii(" ".join("=".join(pair)[:60] for pair in changes.items())), wrong_case(changes, pattern)
+
+    fifo = context.path("doctor-fifo")
+    odd = [({"RANKSHARE_ROOTS": "::cache:"}, r"^note   RANKSHARE_ROOTS: cache is relative"),
+           ({"RANKSHARE_ROOTS": "/tmp:/nowhere/at/all"}, r"^note   RANKSHARE_ROOTS: /nowhere/at/all is no directory"),
+           ({"RANKSHARE_JOB": "j" * 200}, r"^note   RANKSHARE_JOB: the statistics keep the first 95 of 200 bytes"),
+           ({"RANKSHARE_LOG": "/nowhere/log"}, r"^note   RANKSHARE_LOG=/nowhere/log: nothing will be logged: No such"),
+           ({"RANKSHARE_LOG": "/dev/null"}, r"^note   RANKSHARE_LOG=/dev/null: .* neither a file nor a directory"),
+           ({"RANKSHARE_LOG": fifo}, r"^note   RANKSHARE_LOG=.*: .* neither a file nor a directory")]
+
+    def odd_case(changes, pattern):
+        def run():
+            if not os.path.exists(fifo):
+                os.mkfifo(fifo)
+            result = context.expect(0, *doctor, out=pattern, env=context.environment(**changes))
+            sentences = [line for line in result.stdout.splitlines() if next(iter(changes)).encode() in line]
+            assert len(sentences) == 1 and b"every RANKSHARE_ variable" not in result.stdout, result.stdout
+        return run
+
+    for changes, pattern in odd:
+        yield "doctor: an odd " + "=".join(next(iter(changes.items())))[:40], odd_case(changes, pattern)
+
+    def fine():
+        changes = dict(RANKSHARE="1", RANKSHARE_WAIT="0", RANKSHARE_ROOTS="/tmp:/usr", RANKSHARE_LOG=context.path("doctor-log"),
+                       RANKSHARE_JOB="name")
+        context.expect(0, *doctor, out=r"^ok     options: every RANKSHARE_ variable is understood", env=context.environment(**changes))
+
+    yield "doctor: options that make sense", fine
 
     def notes():
         context.expect(0, *doctor, out=r"^note   RANKSHARE_WAITS is no option",

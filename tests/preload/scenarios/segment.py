@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The segment's place is taken by something else."""
 import os
+import re
 import stat
 import zlib
 
-from room import PYTHON, Failed, Skipped, scenario
+from environment import unshared
+from room import PYTHON, RANK, Failed, Skipped, scenario, short
 
 
 def with_segment(name, make, check=None):
@@ -101,8 +103,17 @@ def segment_mode(room):
         raise Failed('mode %o' % mode)
 
 
-@scenario('segment: a name that cannot be used')
+@scenario('segment: a name that cannot be used means the default one')
 def bad_name(room):
+    # The default segment of this user is not a test's to make: a /dev/shm of its own.
+    prefix = unshared('mount -t tmpfs shm /dev/shm')
+    if room.run([*prefix, 'true'], 'plain')[0]:
+        raise Skipped('no mounts here')
     for name in ('a/b', '../x', 'x' * 300):
-        room.is_view(room.rank('read', room.details, room.fx, RANKSHARE_SEGMENT=name))
+        status, output, error = room.run([*prefix, 'sh', '-c', '"$@"; cd /dev/shm; ls -A', 'sh', PYTHON, RANK, 'read',
+                                          room.details, room.fx], 'active', RANKSHARE_SEGMENT=name)
+        lines = output.splitlines()
+        if (status, error, lines[:1], len(lines)) != (0, '', [room.view()], 2) or \
+                not re.fullmatch(r'rankshare\.\d+\.\d+', lines[1]):
+            raise Failed(short((status, output, error)))
 

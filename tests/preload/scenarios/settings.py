@@ -4,8 +4,12 @@ import os
 
 from room import PYTHON, RANK, Failed, scenario, short
 
-# A segment name that can't be used makes the library log one line.
-SAYS = {'RANKSHARE_SEGMENT': 'a/b'}
+def refused(room, log, **more):
+    """Makes the library log one line: a rank stores what is no entry."""
+    what = room.write('garbage', 'no entry')
+    got = room.rank('store', room.details, room.fx, what, RANKSHARE_LOG=log, deadline=20, **more)
+    if got != (0, 'stored\n', ''):
+        raise Failed(short(got))
 
 
 def unreadable(path):
@@ -57,7 +61,7 @@ def add_log(name, make, written):
     @scenario('settings: RANKSHARE_LOG is ' + name)
     def run(room):
         place = make(os.path.join(room.folder, 'there'))
-        room.is_view(room.rank('read', room.details, room.fx, RANKSHARE_LOG=place, deadline=20, **SAYS))
+        refused(room, place)
         if written is not None and written != bool(log_lines(place)):
             raise Failed('lines: %s' % short(log_lines(place)))
 
@@ -72,7 +76,7 @@ def full_fifo(room):
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        room.is_view(room.rank('read', room.details, room.fx, RANKSHARE_LOG=path, deadline=20, **SAYS))
+        refused(room, path)
         if os.read(reader, 100):
             raise Failed('something was written')
     finally:
@@ -86,7 +90,10 @@ def planted(room):
     os.mkdir(directory)
     program = ('import os, sys\nos.symlink("../victim", "logs/rankshare.%d.log" % os.getpid())\n'
                'os.execv(sys.executable, [sys.executable, *sys.argv[1:]])')
-    room.is_view(room.run([PYTHON, '-c', program, RANK, 'read', room.details, room.fx], 'active', RANKSHARE_LOG=directory, **SAYS))
+    what = room.write('garbage', 'no entry')
+    got = room.run([PYTHON, '-c', program, RANK, 'store', room.details, room.fx, what], 'active', RANKSHARE_LOG=directory)
+    if got != (0, 'stored\n', ''):
+        raise Failed(short(got))
     if os.path.exists(os.path.join(room.folder, 'victim')):
         raise Failed('the link was followed')
 
