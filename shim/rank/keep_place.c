@@ -131,6 +131,7 @@ bool rs_place_native_error(int error)
     case EPERM: /* an immutable directory, another user's file in a sticky one */
     case EROFS:
     case ELOOP:
+    case ENAMETOOLONG:
         return true;
     default:
         return false;

@@ -228,6 +228,23 @@ for label, spoil in PLACES.items():
         rank.counts(stores_dropped=0, stores_rewritten=0)
 
 
+@case(ALL, 'names as long as they may be, and longer: as without the library', prepare=fresh('fx'))
+def long_names(rank):
+    plain, source = os.path.join(rank.root, 'plain'), os.path.join(rank.root, 'source')
+    os.mkdir(plain)
+    for name in NAMING:
+        for length in (255, 256, 4000):
+            results = []
+            for folder in (plain, rank.fx_dir):
+                rank.put(source, rank.fx_view)
+                results.append((rank.call(name, *arguments(name, source, os.path.join(folder, 'n' * length))), rank.errno))
+            rank.equal(results[1], results[0], '%s to a name of %d bytes' % (name, length))
+            if length == 255:
+                rank.equal(rank.disk(os.path.join(rank.fx_dir, 'n' * length)), rank.fx_raw, 'the disk')
+                away(os.path.join(rank.fx_dir, 'n' * length), os.path.join(plain, 'n' * length))
+    rank.counts(stores_dropped=0)
+
+
 @case('rename', 'from another file system: stored or EXDEV', prepare=fresh('fx'))
 def across(rank):
     if os.stat('/dev/shm').st_dev == os.stat(rank.fx_dir).st_dev:
