@@ -102,6 +102,40 @@ Test(known, a_native_key_that_finds_no_room_makes_all_unknown_keys_suspect)
     cr_assert(find(999999).treatment == RS_TREAT_UNKNOWN, "a child has hashed nothing");
 }
 
+enum { EACH = 6000, ADDERS = 4 };
+
+static void *adder(void *argument)
+{
+    uint32_t first = *(uint32_t *)argument;
+    for (uint32_t i = first; i < ADDERS * EACH; i += ADDERS) {
+        add(i, i % 8 < 4 ? RS_TREAT_CANONICAL : RS_TREAT_NATIVE, (int)(i % 100));
+    }
+    return NULL;
+}
+
+Test(known, threads_lose_no_native_key)
+{
+    pthread_t threads[ADDERS];
+    uint32_t first[ADDERS];
+    for (uint32_t i = 0; i < ADDERS; i++) {
+        first[i] = i;
+        pthread_create(&threads[i], NULL, adder, &first[i]);
+    }
+    for (uint32_t i = 0; i < ADDERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    bool suspect = find(999999).treatment == RS_TREAT_FORGOTTEN;
+    for (uint32_t i = 0; i < ADDERS * EACH; i++) {
+        struct rs_known what = find(i);
+        if (what.treatment == RS_TREAT_CANONICAL || what.treatment == RS_TREAT_NATIVE) {
+            cr_assert_eq(what.treatment, i % 8 < 4 ? RS_TREAT_CANONICAL : RS_TREAT_NATIVE);
+            cr_assert_eq(what.ordinal, (int)(i % 100));
+        } else {
+            cr_assert(i % 8 < 4 || suspect, "native key %u was lost unnoticed", i);
+        }
+    }
+}
+
 Test(known, kernels_keys_make_room_for_graphs_keys)
 {
     enum { MANY = 30000 };
