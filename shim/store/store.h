@@ -55,8 +55,7 @@ bool rs_store_name(char name[RS_SEGMENT_NAME_MAX], unsigned uid, const char *ove
 enum rs_store_status rs_store_open(const char *name, bool create, bool writable,
                                    struct rs_store *store);
 /* Whether the tables hold what processes write there: states, counts and indexes in their ranges.
- * RS_STORE_OK or RS_STORE_CONTENT. Ranks don't ask: they live with any content (docs/segment.md).
- */
+ * RS_STORE_OK or RS_STORE_CONTENT. For the tool, before it prints them. */
 enum rs_store_status rs_store_check(const struct rs_store *store);
 void rs_store_close(struct rs_store *store);            /* nobody else may be using it */
 enum rs_store_status rs_store_remove(const char *name); /* unlinks a segment of this user */
