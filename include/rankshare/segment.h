@@ -116,7 +116,8 @@ struct rs_lease {
     _Atomic uint32_t job;
     _Atomic uint32_t run;
     uint32_t reserved0;
-    _Atomic uint64_t storing; /* since when the owner has been writing the entry; 0: it is not */
+    _Atomic uint64_t storing; /* lease's generation and second (CLOCK_MONOTONIC) when the owner
+                                 began to write; 0: it has not */
     uint64_t reserved1[3];
 };
 

@@ -58,10 +58,11 @@ RS_EXPORT DIR *opendir(const char *path)
 SCANDIR_HOOK(scandir, dirent)
 SCANDIR_HOOK(scandir64, dirent64)
 
-/* A producer that can't make its key's directory will not store. */
+/* A producer that can't make its key's directory will not store. One whose parent is missing is
+ * made afterwards. */
 static int finish_mkdir(int dirfd, const char *path, int result)
 {
-    if (result != 0 && errno != EEXIST) {
+    if (result != 0 && errno != EEXIST && errno != ENOENT) {
         rs_keep_lost(dirfd, path);
     }
     return result;

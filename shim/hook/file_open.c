@@ -44,8 +44,10 @@ static int finish_open(struct rs_look *look, int fd)
  * file (read-only, full, forbidden) will not store. */
 static int finish_plain(int dirfd, const char *path, int flags, int fd)
 {
-    if (fd < 0 && flags & O_CREAT) {
+    if (flags & O_CREAT && fd < 0) {
         rs_keep_lost(dirfd, path);
+    } else if (flags & O_CREAT) {
+        rs_keep_writing(dirfd, path);
     }
     return fd;
 }
@@ -136,7 +138,7 @@ static int finish_plain(int dirfd, const char *path, int flags, int fd)
                               : RS_NEXT(name)(dirfd, path, flags);                                 \
     }
 
-/* creat() makes a file anew: nothing to look at, but a name that programs may import. */
+/* creat() makes a file anew: nothing to look at. */
 #define CREAT_HOOK(name)                                                                           \
     RS_EXPORT int name(const char *path, mode_t mode)                                              \
     {                                                                                              \
@@ -144,7 +146,8 @@ static int finish_plain(int dirfd, const char *path, int flags, int fd)
             return rs_sys_openat(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC | O_LARGEFILE,       \
                                  mode);                                                            \
         }                                                                                          \
-        return RS_NEXT(name)(path, mode);                                                          \
+        int fd = RS_NEXT(name)(path, mode);                                                        \
+        return rs_watch(path) ? finish_plain(AT_FDCWD, path, O_CREAT, fd) : fd;                    \
     }
 
 /* libc's headers make open64 an alias of open for some builds; the declarations here are our own.

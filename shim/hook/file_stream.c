@@ -28,13 +28,27 @@ static FILE *finish_stream(struct rs_look *look, FILE *stream)
     return stream;
 }
 
+/* A file made anew, as finish_plain() of open. */
+static FILE *finish_anew(const char *path, FILE *stream)
+{
+    if (stream) {
+        rs_keep_writing(AT_FDCWD, path);
+    } else {
+        rs_keep_lost(AT_FDCWD, path);
+    }
+    return stream;
+}
+
 #define FOPEN_HOOK(name)                                                                           \
     RS_SLOW FILE *watched_##name(const char *path, const char *mode)                               \
     {                                                                                              \
         struct rs_look look;                                                                       \
         enum rs_look_op op;                                                                        \
         FILE *stream;                                                                              \
-        if (!stream_operation(mode, &op) || !rs_look_begin(&look, AT_FDCWD, path, op)) {           \
+        if (!stream_operation(mode, &op)) {                                                        \
+            return finish_anew(path, RS_NEXT(name)(path, mode));                                   \
+        }                                                                                          \
+        if (!rs_look_begin(&look, AT_FDCWD, path, op)) {                                           \
             return RS_NEXT(name)(path, mode);                                                      \
         }                                                                                          \
         if (op == RS_LOOK_WRITE) {                                                                 \

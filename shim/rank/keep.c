@@ -74,13 +74,40 @@ static void note_store(const struct rs_where *where)
     rs_node_event(RS_EVENT_STORE, kind, &where->key, lease_stored(where));
 }
 
+/* The directory of all keys of a KIND, or of some: the thread can't store what it produces. */
+static void lost_above(enum rs_shape kind)
+{
+    struct rs_node *node = rs_node();
+    if (node && node->slot) {
+        rs_count(RS_C_unproductive,
+                 rs_lease_next_lookup(&node->store, node->slot,
+                                      kind == RS_SHAPE_FX_DIR ? RS_LEASE_FX : RS_LEASE_AOT));
+    }
+}
+
 void rs_keep_lost(int dirfd, const char *path)
 {
     struct rs_where where;
     int saved = errno;
-    if (rs_where(dirfd, path, &where) && where.shape != RS_SHAPE_TRITON_TMP &&
-        where.shape != RS_SHAPE_TRITON_LINK) {
+    enum rs_shape above = rs_shape_above(path);
+    if (above != RS_SHAPE_NONE) {
+        lost_above(above);
+    } else if (rs_where(dirfd, path, &where) && where.shape != RS_SHAPE_TRITON_TMP &&
+               where.shape != RS_SHAPE_TRITON_LINK) {
         lease_failed(&where);
+    }
+    errno = saved;
+}
+
+void rs_keep_writing(int dirfd, const char *path)
+{
+    struct rs_where where;
+    struct rs_node *node = rs_node();
+    int saved = errno;
+    if (node && node->slot && rs_where(dirfd, path, &where) &&
+        (where.shape == RS_SHAPE_FX_FILE || where.shape == RS_SHAPE_AOT_FILE)) {
+        struct rs_place place = place_of(&where);
+        rs_lease_storing(&node->store, node->slot, &place);
     }
     errno = saved;
 }

@@ -49,9 +49,13 @@ enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, const struct rs_keep_ca
 /* After the real call; RESULT is its result. Returns the result to hand on. */
 int rs_keep_done(struct rs_keep *keep, const struct rs_keep_call *call, int result);
 
-/* A file or directory of a key could not be made (errno says why, and is preserved): if this
- * process is the key's producer, nobody must wait for it any longer. */
+/* A file or directory of a key, or one above the keys, could not be made (errno says why, and is
+ * preserved): if this process is the key's producer, nobody must wait for it any longer. */
 void rs_keep_lost(int dirfd, const char *path);
+
+/* The program has opened PATH, a file beside an entry, to write what will become the entry: if this
+ * process is the key's producer, its waiters watch from now on whether the store gets ahead. */
+void rs_keep_writing(int dirfd, const char *path);
 
 /* mkdir of triton/<ordinal>: true when it was answered (*RESULT, errno). */
 bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result);

@@ -105,10 +105,25 @@ static void note_miss(const struct rs_look *look)
     rs_count(kind_of(look->where.shape)->misses, 1);
 }
 
+/* <key> of <key> or <key>/entry. */
+static const char *directory_of_key(const struct rs_where *where, char *path)
+{
+    bool file = where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_AOT_FILE;
+    size_t length = file ? where->name : strlen(where->path);
+    memcpy(path, where->path, length);
+    path[length] = '\0';
+    return path;
+}
+
 /* Waits for the place's producer. True: look again. */
 static bool wait_for_producer(struct rs_look *look, struct rs_node *node)
 {
-    enum rs_waited waited = rs_wait(node, &look->place, &look->known);
+    char directory[PATH_MAX];
+    struct rs_wait_for what = {.place = look->place, .known = look->known};
+    if (look->where.shape != RS_SHAPE_TRITON_GROUP) {
+        what.directory = directory_of_key(&look->where, directory);
+    }
+    enum rs_waited waited = rs_wait(node, &what);
     if (waited != RS_WAITED_NOT) {
         look->stage = RS_LOOK_WAITED;
     }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/wait.h"
 
+#include "base/dir.h"
 #include "base/log.h"
 #include "base/state.h"
+#include "base/sys.h"
 #include "ordinal/flags.h"
 #include "rank/budget.h"
 #include "rank/count.h"
+#include "route/shape.h"
 
 #include <string.h>
 
@@ -18,28 +21,93 @@
 #define RS_SILENT_S 60
 #endif
 
+/* A store that has begun so many seconds ago is watched, and after as many without a byte more it
+ * is given up. */
+#ifndef RS_STALL_S
+#define RS_STALL_S 10
+#endif
+
 static struct rs_budget budget;
 
 /* How a wait ends, beside enum rs_wait_end. */
-enum { LEFT_SILENT = RS_WAIT_SIGNAL + 1 };
+enum { LEFT_SILENT = RS_WAIT_SIGNAL + 1, STALLED };
 
-static bool silent(struct rs_node *node, const struct rs_place *place, const struct rs_known *known)
+/* The temporary files in a key's directory. */
+struct temporaries {
+    uint64_t count, size;
+};
+
+struct waiting {
+    struct rs_node *node;
+    const struct rs_wait_for *what;
+    struct temporaries last; /* seen when the store was SINCE seconds old; 0: not looked at yet */
+    unsigned since;
+};
+
+static bool silent(const struct waiting *waiting)
 {
-    return known->flags & RS_FLAG_BENCHMARKS &&
-           rs_lease_silent(&node->store, node->slot, place, RS_SILENT_S);
+    return waiting->what->known.flags & RS_FLAG_BENCHMARKS &&
+           rs_lease_silent(&waiting->node->store, waiting->node->slot, &waiting->what->place,
+                           RS_SILENT_S);
+}
+
+static bool add_temporary(int fd, const char *name, void *context)
+{
+    struct temporaries *sum = context;
+    struct stat st;
+    if (!rs_shape_entry_name(name) && rs_sys_fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        sum->count++;
+        sum->size += (uint64_t)st.st_size;
+    }
+    return true;
+}
+
+/* False: they can't be seen. A directory that is gone holds none. */
+static bool see_temporaries(const char *directory, struct temporaries *sum)
+{
+    *sum = (struct temporaries){0, 0};
+    int fd = rs_sys_openat(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return errno == ENOENT;
+    }
+    rs_dir_each(fd, add_temporary, sum);
+    rs_sys_close(fd);
+    return true;
+}
+
+/* Whether the producer's store has begun and does not get ahead: its disk is full, or the program
+ * has given the entry up and says nothing. */
+static bool stalled(struct waiting *waiting)
+{
+    const struct rs_wait_for *what = waiting->what;
+    struct temporaries now;
+    unsigned age;
+    if (!what->directory ||
+        !rs_lease_stores(&waiting->node->store, waiting->node->slot, &what->place, &age) ||
+        age < RS_STALL_S || !see_temporaries(what->directory, &now)) {
+        waiting->since = 0;
+        return false;
+    }
+    bool same = waiting->since && age >= waiting->since && now.count == waiting->last.count &&
+                now.size == waiting->last.size;
+    if (now.count > 0 && !same) {
+        waiting->last = now;
+        waiting->since = age;
+    }
+    return now.count == 0 || age - waiting->since >= RS_STALL_S;
 }
 
 /* Slice after slice, until the lease ends or nothing is left. *SPENT: all of them. */
-static int wait_in_slices(struct rs_node *node, const struct rs_place *place,
-                          const struct rs_known *known, struct rs_slice slice, uint64_t *spent)
+static int wait_in_slices(struct waiting *waiting, struct rs_slice slice, uint64_t *spent)
 {
+    struct rs_node *node = waiting->node;
     while (slice.ns > 0) {
         uint64_t ns = 0;
-        if (silent(node, place, known)) {
-            rs_budget_settle(&budget, slice, 0);
-            return LEFT_SILENT;
+        int end = silent(waiting) ? LEFT_SILENT : stalled(waiting) ? STALLED : RS_WAIT_TIMEOUT;
+        if (end == RS_WAIT_TIMEOUT) {
+            end =
+                (int)rs_lease_wait(&node->store, node->slot, &waiting->what->place, slice.ns, &ns);
         }
-        enum rs_wait_end end = rs_lease_wait(&node->store, node->slot, place, slice.ns, &ns);
         rs_budget_settle(&budget, slice, ns);
         *spent += ns;
         if (end != RS_WAIT_TIMEOUT) {
@@ -50,18 +118,9 @@ static int wait_in_slices(struct rs_node *node, const struct rs_place *place,
     return RS_WAIT_TIMEOUT;
 }
 
-enum rs_waited rs_wait(struct rs_node *node, const struct rs_place *place,
-                       const struct rs_known *known)
+/* What a wait that ended so means. */
+static enum rs_waited judge(const struct waiting *waiting, int end)
 {
-    uint64_t spent = 0;
-    struct rs_slice first = rs_budget_take(&budget, rs_config.wait_s * SECOND_NS, SLICE_NS);
-    if (first.ns == 0) {
-        return RS_WAITED_NOT;
-    }
-    int end = wait_in_slices(node, place, known, first, &spent);
-    rs_count(RS_C_wait_ns, spent);
-    rs_node_event(end == RS_WAIT_TIMEOUT ? RS_EVENT_TIMEOUT : RS_EVENT_WAIT, known->kind,
-                  &place->key, spent);
     switch (end) {
     case RS_WAIT_ENDED:
     case RS_WAIT_OWNER_DIED:
@@ -80,10 +139,32 @@ enum rs_waited rs_wait(struct rs_node *node, const struct rs_place *place,
                "compiling without it",
                RS_SILENT_S);
         break;
-    default: /* RS_WAIT_UNPRODUCTIVE */
+    case STALLED:
+        if (rs_lease_stalled(&waiting->node->store, waiting->node->slot, &waiting->what->place)) {
+            rs_count(RS_C_wait_stalled, 1);
+            rs_log("the producer began to store in %s and does not go on",
+                   waiting->what->directory);
+        }
+        return RS_WAITED_AGAIN; /* the entry may be there: stopped right after its store */
+    default:                    /* RS_WAIT_UNPRODUCTIVE */
         break;
     }
     return RS_WAITED_OVER;
+}
+
+enum rs_waited rs_wait(struct rs_node *node, const struct rs_wait_for *what)
+{
+    uint64_t spent = 0;
+    struct waiting waiting = {.node = node, .what = what};
+    struct rs_slice first = rs_budget_take(&budget, rs_config.wait_s * SECOND_NS, SLICE_NS);
+    if (first.ns == 0) {
+        return RS_WAITED_NOT;
+    }
+    int end = wait_in_slices(&waiting, first, &spent);
+    rs_count(RS_C_wait_ns, spent);
+    rs_node_event(end == RS_WAIT_TIMEOUT ? RS_EVENT_TIMEOUT : RS_EVENT_WAIT, what->known.kind,
+                  &what->place.key, spent);
+    return judge(&waiting, end);
 }
 
 void rs_wait_produced(void)

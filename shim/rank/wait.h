@@ -16,9 +16,14 @@ enum rs_waited {
     RS_WAITED_OVER,  /* compile */
 };
 
-/* Waits for the producer of PLACE, whose details are KNOWN; counts and records what came of it. */
-enum rs_waited rs_wait(struct rs_node *node, const struct rs_place *place,
-                       const struct rs_known *known);
+struct rs_wait_for {
+    struct rs_place place;
+    struct rs_known known; /* what was hashed */
+    const char *directory; /* where its producer writes the entry; NULL: not watched */
+};
+
+/* Waits for the producer of WHAT; counts and records what came of it. */
+enum rs_waited rs_wait(struct rs_node *node, const struct rs_wait_for *what);
 
 /* This process has stored what it held a lease for: its budget is full again. */
 void rs_wait_produced(void);

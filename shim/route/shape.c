@@ -115,9 +115,26 @@ bool rs_shape_maybe(const char *path)
            in_key_directory(path, slash);
 }
 
+static bool ends_with(const char *path, size_t length, const char *tail)
+{
+    size_t size = strlen(tail);
+    return length >= size && memcmp(path + length - size, tail, size) == 0;
+}
+
+enum rs_shape rs_shape_above(const char *path)
+{
+    size_t length = strlen(path);
+    if (ends_with(path, length, "/aotautograd")) {
+        return RS_SHAPE_AOT_DIR;
+    }
+    bool some = length > 3 && path[length - 3] == '/' && ends_with(path, length - 3, "/fxgraph");
+    return some || ends_with(path, length, "/fxgraph") ? RS_SHAPE_FX_DIR : RS_SHAPE_NONE;
+}
+
 bool rs_shape_maybe_directory(const char *path)
 {
-    return rs_shape_maybe(path) || (!strchr(path, '/') && ordinal_name(path, strlen(path)));
+    return rs_shape_maybe(path) || (!strchr(path, '/') && ordinal_name(path, strlen(path))) ||
+           rs_shape_above(path) != RS_SHAPE_NONE;
 }
 
 /* The last components of PATH, last one first; trailing slashes are passed over. Returns how many

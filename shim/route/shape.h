@@ -39,6 +39,10 @@ __attribute__((hot)) bool rs_shape_maybe(const char *path);
  * "3"). */
 bool rs_shape_maybe_directory(const char *path);
 
+/* A directory above the keys: <...>/fxgraph or <...>/fxgraph/<xx> is RS_SHAPE_FX_DIR,
+ * <...>/aotautograd is RS_SHAPE_AOT_DIR; anything else RS_SHAPE_NONE. */
+enum rs_shape rs_shape_above(const char *path);
+
 /* Whether the last component of PATH is "tmp." and a uuid: a kernel's bundle on its way to its key.
  */
 bool rs_shape_bundle(const char *path);

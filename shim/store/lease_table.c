@@ -207,6 +207,7 @@ void rs_lease_sign(const struct rs_asker *asker, struct rs_lease *lease, uint64_
     RS_KILL_POINT(lease_sign);
     atomic_store_explicit(&lease->thread_start, thread_start, memory_order_release);
     atomic_store_explicit(&lease->taken_ns, rs_sys_clock_ns(CLOCK_MONOTONIC), memory_order_release);
+    atomic_store_explicit(&lease->storing, 0, memory_order_release);
     atomic_store_explicit(&lease->tid, asker->tid, memory_order_release);
     RS_KILL_POINT(lease_sign_run);
     atomic_store_explicit(&lease->job, asker->job, memory_order_release);

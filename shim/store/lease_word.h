@@ -143,6 +143,14 @@ static inline bool rs_lw_give_up(uint64_t from, uint64_t *to)
            (rs_lw_state(from) == RS_LS_PENDING && rs_lw_taken(from));
 }
 
+/* HELD -> UNPRODUCTIVE, by a waiter: the living owner began to write what it produced, and nothing
+ * comes of it. */
+static inline bool rs_lw_stall(uint64_t from, uint64_t *to)
+{
+    *to = rs_lw_with_state(from, RS_LS_UNPRODUCTIVE);
+    return rs_lw_state(from) == RS_LS_HELD;
+}
+
 /* HELD, PENDING after a takeover, UNPRODUCTIVE -> FREE: the run that it counted for is over. */
 static inline bool rs_lw_forget(uint64_t from, uint64_t *to)
 {

@@ -174,6 +174,15 @@ bool rs_lease_silent(struct rs_store *store, struct rs_slot *slot, const struct 
 bool rs_lease_stored(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
 /* The store failed or was refused: the key is unproductive, all waiters compile at once. */
 bool rs_lease_failed(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
+/* This process begins to write what it produced for PLACE: if it holds the lease, waiters know
+ * since when. */
+void rs_lease_storing(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
+/* Whether PLACE has a producer that has begun to write; *AGE_S gets how long ago, in seconds. */
+bool rs_lease_stores(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place,
+                     unsigned *age_s);
+/* A waiter has seen that nothing comes of that: ends the lease, the key is unproductive. False when
+ * it was no longer so. */
+bool rs_lease_stalled(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
 /* The calling thread is about to look up a key of KIND: its leases of the same and of inner kinds
  * end without a store. Returns how many ended. */
 unsigned rs_lease_next_lookup(struct rs_store *store, struct rs_slot *slot,

@@ -9,7 +9,7 @@
 static const struct rs_lease_owner old = {.slot = 4095, .generation = 0x1ffff};
 static const struct rs_lease_owner new = {.slot = 17, .generation = 3};
 
-enum step { CLAIM, PUBLISH, HOLD, WITHDRAW, TAKE_OVER, STORE, GIVE_UP, FORGET, STEPS };
+enum step { CLAIM, PUBLISH, HOLD, WITHDRAW, TAKE_OVER, STORE, GIVE_UP, STALL, FORGET, STEPS };
 
 static bool take(enum step step, uint64_t from, uint64_t *to)
 {
@@ -28,6 +28,8 @@ static bool take(enum step step, uint64_t from, uint64_t *to)
         return rs_lw_store(from, to);
     case GIVE_UP:
         return rs_lw_give_up(from, to);
+    case STALL:
+        return rs_lw_stall(from, to);
     case FORGET:
         return rs_lw_forget(from, to);
     case STEPS:
@@ -56,6 +58,12 @@ static const int next[STEPS][6][2] = {
                  {RS_LS_UNPRODUCTIVE, RS_LS_UNPRODUCTIVE},
                  {NO, NO},
                  {NO, NO}},
+    [STALL] = {{NO, NO},
+               {NO, NO},
+               {NO, NO},
+               {RS_LS_UNPRODUCTIVE, RS_LS_UNPRODUCTIVE},
+               {NO, NO},
+               {NO, NO}},
     [FORGET] = {{NO, NO},
                 {NO, NO},
                 {NO, RS_LS_FREE},

@@ -115,3 +115,27 @@ Test(shape, names_that_torch_gives_to_entries)
     cr_assert(!rs_shape_entry_hash(CONTENT ".bak") && !rs_shape_entry_hash("") &&
               !rs_shape_entry_hash(".12.34.tmp") && !rs_shape_entry_hash(FX));
 }
+
+Test(shape, directories_above_the_keys)
+{
+    static const struct {
+        const char *path;
+        enum rs_shape above;
+    } cases[] = {
+        {"/c/fxgraph", RS_SHAPE_FX_DIR},
+        {"/c/fxgraph/ab", RS_SHAPE_FX_DIR},
+        {"/c/aotautograd", RS_SHAPE_AOT_DIR},
+        {"/c/fxgraph/abc", RS_SHAPE_NONE},
+        {"/c/fxgraph/a", RS_SHAPE_NONE},
+        {"/c/myfxgraph", RS_SHAPE_NONE},
+        {"/c/fxgraph/ab/" FX, RS_SHAPE_NONE},
+        {"", RS_SHAPE_NONE},
+        {"/ab", RS_SHAPE_NONE},
+        {"ab", RS_SHAPE_NONE},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cr_assert_eq(rs_shape_above(cases[i].path), cases[i].above, "%s", cases[i].path);
+    }
+    cr_assert(rs_shape_maybe_directory("/c/fxgraph/ab"));
+    cr_assert_not(rs_shape_maybe("/c/fxgraph/ab"), "files there are nobody's business");
+}

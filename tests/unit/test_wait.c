@@ -15,7 +15,7 @@ static struct fixture f;
 static struct rs_node *node;
 static pid_t producer;
 static struct rs_place place;
-static const struct rs_known known = {RS_TREAT_CANONICAL, RS_KIND_triton_key, -1, 0};
+static struct rs_wait_for what = {.known = {RS_TREAT_CANONICAL, RS_KIND_triton_key, -1, 0}};
 
 static void hold(int channel)
 {
@@ -31,7 +31,7 @@ static void hold(int channel)
 static void setup(void)
 {
     int channel[2], verdict = -1;
-    place = place_of(1);
+    place = what.place = place_of(1);
     fixture_open(&f, "wait");
     cr_assert_eq(pipe(channel), 0);
     producer = fork();
@@ -66,7 +66,7 @@ static uint64_t counter(enum rs_counter counter)
 
 static enum rs_waited wait_once(void)
 {
-    return rs_wait(node, &place, &known);
+    return rs_wait(node, &what);
 }
 
 static void *wait_thread(void *arg)

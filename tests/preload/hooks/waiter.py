@@ -5,12 +5,15 @@
 
 Prints "hashed", then one line of JSON. Words: threads=N (N threads look at once), again (a second
 look), work (goes on hashing once it has spoken), handle=SIG (a handler in Python that counts), timer (a handler and SIGALRM every 0.2 s),
-fork (a child looks once the first look is over), exec (becomes another program after all that).
+fork (a child looks once the first look is over), exec (becomes another program after all that),
+store=HOW (writes ENTRY=PATH as torch does, and passes over errors: limit allows no large file, disk takes what the
+disk takes, slow takes seconds, gone removes its file).
 """
 import ctypes
 import hashlib
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -31,6 +34,26 @@ said = {'names': [], 'handled': 0, 'interrupted': False, 'pid': os.getpid()}
 
 def handler(number, frame):
     said['handled'] += 1
+
+
+def store(how, entry):
+    name = os.path.join(directory, '.%d.%d.tmp' % (os.getpid(), threading.get_ident()))
+    if how == 'limit':
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    try:
+        with open(entry, 'rb') as source, open(name, 'wb') as target:
+            data = source.read()
+            step = len(data) // 15 if how == 'slow' else len(data)
+            for at in range(0, len(data), step):
+                target.write(data[at:at + step])
+                target.flush()
+                time.sleep(0.5 if how == 'slow' else 0)
+        if how == 'gone':
+            os.unlink(name)
+        else:
+            os.rename(name, os.path.join(directory, 'e' * 51))
+    except OSError as error:
+        said['error'] = error.errno
 
 
 def look(into):
@@ -55,6 +78,9 @@ try:
     look(said['names'])
     for thread in threads:
         thread.join()
+    if 'store' in words:
+        print('stores', flush=True)
+        store(words['store'], words['ENTRY'])
     if 'again' in words:
         look(said['names'])
     if 'fork' in words:

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Leases whose owner has begun to write. A write that fails (a full disk) is not seen by the
+ * library, and the program may go on as if nothing had happened: the note beside the lease lets its
+ * waiters find out.
+ */
+#include "store/lease_table.h"
+#include "store/store_sys.h"
+
+#include <stdatomic.h>
+
+/* The note: the lease's generation, so that it says nothing about a later lease, and the second. */
+static uint64_t note(uint64_t word, uint64_t now_ns)
+{
+    return (uint64_t)rs_lw_generation(word) << 32 | (uint32_t)(now_ns / RS_NS_PER_S);
+}
+
+/* The HELD lease of PLACE. */
+static bool find(struct rs_asker *asker, struct rs_store *store, struct rs_slot *slot,
+                 const struct rs_place *place, struct rs_lease_ref *ref)
+{
+    struct rs_lease_look look;
+    if (!rs_asker_init(asker, store, slot)) {
+        return false;
+    }
+    rs_lease_look(asker, place, RS_NO_LEASE, &look);
+    *ref = look.active;
+    return ref->index != RS_NO_LEASE && rs_lw_state(ref->word) == RS_LS_HELD;
+}
+
+void rs_lease_storing(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place)
+{
+    struct rs_asker asker;
+    struct rs_lease_ref ref;
+    if (find(&asker, store, slot, place, &ref) && rs_lw_owned_by(ref.word, asker.owner)) {
+        atomic_store_explicit(&rs_lease_at(asker.segment, ref.index)->storing,
+                              note(ref.word, rs_sys_clock_ns(CLOCK_MONOTONIC)),
+                              memory_order_release);
+    }
+}
+
+static bool stores(const struct rs_asker *asker, struct rs_lease_ref ref, unsigned *age_s)
+{
+    uint64_t storing = atomic_load_explicit(&rs_lease_at(asker->segment, ref.index)->storing,
+                                            memory_order_acquire);
+    uint64_t now = note(ref.word, rs_sys_clock_ns(CLOCK_MONOTONIC));
+    if (storing >> 32 != now >> 32) {
+        return false;
+    }
+    *age_s = now > storing ? (unsigned)(now - storing) : 0;
+    return true;
+}
+
+bool rs_lease_stores(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place,
+                     unsigned *age_s)
+{
+    struct rs_asker asker;
+    struct rs_lease_ref ref;
+    return find(&asker, store, slot, place, &ref) && stores(&asker, ref, age_s);
+}
+
+bool rs_lease_stalled(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place)
+{
+    struct rs_asker asker;
+    struct rs_lease_ref ref;
+    unsigned age;
+    uint64_t to;
+    return find(&asker, store, slot, place, &ref) && stores(&asker, ref, &age) &&
+           rs_lw_stall(ref.word, &to) && rs_lease_end(asker.segment, ref, to);
+}
