@@ -136,8 +136,9 @@ static int take_over(const struct rs_asker *asker, const struct rs_place *place,
     return verdict;
 }
 
+/* OVERDUE: the owner has had its time, but nobody knows that it is dead. */
 static int after_death(const struct rs_asker *asker, const struct rs_place *place,
-                       struct rs_lease_ref ref, bool *takeover)
+                       struct rs_lease_ref ref, bool overdue, bool *takeover)
 {
     uint64_t to;
     bool never_held = rs_lw_withdraw(ref.word, &to);
@@ -146,7 +147,7 @@ static int after_death(const struct rs_asker *asker, const struct rs_place *plac
         rs_lease_end(asker->segment, ref, to);
         return AGAIN;
     }
-    if (rs_lw_taken(ref.word)) {
+    if (overdue || rs_lw_taken(ref.word)) {
         if (rs_lw_give_up(ref.word, &to)) {
             rs_lease_end(asker->segment, ref, to);
         }
@@ -164,9 +165,11 @@ static int answer(const struct rs_asker *asker, const struct rs_place *place,
     if (own_lease(asker, (int)place->kind, &mine) && mine.index == ref.index) {
         return RS_LEASE_PRODUCER;
     }
-    switch (rs_lease_judge(asker->segment, ref)) {
+    switch (rs_lease_judge(asker, ref)) {
     case RS_OWNER_DEAD:
-        return after_death(asker, place, ref, takeover);
+        return after_death(asker, place, ref, false, takeover);
+    case RS_OWNER_OVERDUE:
+        return after_death(asker, place, ref, true, takeover);
     case RS_OWNER_THREAD_GONE:
         if (rs_lw_give_up(ref.word, &to)) {
             rs_lease_end(asker->segment, ref, to);

@@ -15,8 +15,8 @@
 #include <string.h>
 
 /* Nobody can see into a foreign pid namespace. A job whose rank waits longer than NCCL's own limit
- * has failed by then, so an owner there that holds a lease longer counts as dead. */
-#define FOREIGN_NS (600 * RS_NS_PER_S)
+ * has failed by then; an owner there that holds a lease longer is overdue. */
+#define PATIENCE_NS (600 * RS_NS_PER_S)
 
 bool rs_asker_init(struct rs_asker *asker, struct rs_store *store, struct rs_slot *slot)
 {
@@ -32,6 +32,7 @@ bool rs_asker_init(struct rs_asker *asker, struct rs_store *store, struct rs_slo
                   .generation = (uint32_t)rs_word_generation(word)},
         .job = job,
         .tid = rs_sys_gettid(),
+        .patience_ns = store->patience_ns > PATIENCE_NS ? store->patience_ns : PATIENCE_NS,
     };
     if (job < RS_JOBS) {
         asker->run = atomic_load_explicit(&rs_jobs(store->segment)[job].run, memory_order_acquire);
@@ -152,8 +153,9 @@ static int process_alive(const struct rs_segment *segment, struct rs_lease_owner
     return same ? alive : 0;
 }
 
-enum rs_owner_state rs_lease_judge(const struct rs_segment *segment, struct rs_lease_ref ref)
+enum rs_owner_state rs_lease_judge(const struct rs_asker *asker, struct rs_lease_ref ref)
 {
+    const struct rs_segment *segment = asker->segment;
     const struct rs_lease *lease = rs_lease_at(segment, ref.index);
     RS_KILL_POINT(judge_fields);
     int32_t tid = atomic_load_explicit(&lease->tid, memory_order_acquire);
@@ -169,8 +171,8 @@ enum rs_owner_state rs_lease_judge(const struct rs_segment *segment, struct rs_l
         return RS_OWNER_DEAD;
     }
     if (alive < 0) {
-        bool late = rs_sys_clock_ns(CLOCK_MONOTONIC) > taken + FOREIGN_NS;
-        return late ? RS_OWNER_DEAD : RS_OWNER_ALIVE;
+        bool late = rs_sys_clock_ns(CLOCK_MONOTONIC) > taken + asker->patience_ns;
+        return late ? RS_OWNER_OVERDUE : RS_OWNER_ALIVE;
     }
     /* In PENDING the thread is inside rs_lease_ask(), or its fields are not written yet. */
     if (rs_lw_state(ref.word) != RS_LS_HELD) {
@@ -246,7 +248,8 @@ bool rs_lease_reclaim(const struct rs_asker *asker, const struct rs_place *place
         } else if (rs_lw_state(ref.word) == RS_LS_CLAIMED) {
             over = process_alive(asker->segment, rs_lw_owner(ref.word), &pid) == 0;
         } else if (rs_lw_active(ref.word)) {
-            over = rs_lease_judge(asker->segment, ref) == RS_OWNER_DEAD;
+            enum rs_owner_state owner = rs_lease_judge(asker, ref);
+            over = owner == RS_OWNER_DEAD || owner == RS_OWNER_OVERDUE;
         }
         if (over && (rs_lw_withdraw(ref.word, &to) || rs_lw_forget(ref.word, &to))) {
             freed |= rs_lease_end(asker->segment, ref, to);

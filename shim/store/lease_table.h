@@ -31,6 +31,7 @@ struct rs_asker {
     struct rs_lease_owner owner;
     uint32_t job, run;
     int32_t tid;
+    uint64_t patience_ns; /* after so long an owner that can't be judged is overdue */
 };
 bool rs_asker_init(struct rs_asker *asker, struct rs_store *store, struct rs_slot *slot);
 
@@ -51,9 +52,10 @@ enum rs_owner_state {
     RS_OWNER_ALIVE,       /* or can't be judged: wait */
     RS_OWNER_THREAD_GONE, /* the process lives */
     RS_OWNER_DEAD,
+    RS_OWNER_OVERDUE, /* can't be judged, and has held the lease too long: no death, no takeover */
     RS_OWNER_CHANGED, /* the entry is not what it was: look again */
 };
-enum rs_owner_state rs_lease_judge(const struct rs_segment *segment, struct rs_lease_ref ref);
+enum rs_owner_state rs_lease_judge(const struct rs_asker *asker, struct rs_lease_ref ref);
 
 /* Whether the run that the entry counts for is the asker's, or still has processes. */
 bool rs_lease_same_run(const struct rs_asker *asker, struct rs_lease_ref ref);

@@ -19,9 +19,10 @@ enum { CHANGED = -1, WITHDRAWN = -2 }; /* beside enum rs_wait_end: look at the w
 static int check_owner(const struct rs_asker *asker, struct rs_lease_ref ref)
 {
     uint64_t to;
-    enum rs_owner_state owner = rs_lease_judge(asker->segment, ref);
-    if (owner == RS_OWNER_DEAD) {
-        bool last = rs_lw_taken(ref.word) && rs_lease_same_run(asker, ref);
+    enum rs_owner_state owner = rs_lease_judge(asker, ref);
+    if (owner == RS_OWNER_DEAD || owner == RS_OWNER_OVERDUE) {
+        bool once_more = owner == RS_OWNER_DEAD && !rs_lw_taken(ref.word);
+        bool last = !once_more && rs_lease_same_run(asker, ref);
         if (!last || !rs_lw_give_up(ref.word, &to)) {
             return RS_WAIT_OWNER_DIED;
         }

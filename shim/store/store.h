@@ -42,6 +42,9 @@ struct rs_store {
     struct rs_segment *segment;
     size_t size;
     bool writable;
+    /* How long a lease is believed whose owner can't be judged (it is in a foreign pid namespace):
+     * as long as this process may wait. At least 600 s, whatever stands here. */
+    uint64_t patience_ns;
 };
 
 /* Name of the shared-memory object: "/rankshare.<uid>.<layout>", or with OVERRIDE

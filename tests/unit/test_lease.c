@@ -284,18 +284,6 @@ Test(lease, waiting_ends_with_death)
     cr_assert_eq(wait_ns(&place, 10 * second), RS_WAIT_UNPRODUCTIVE);
 }
 
-Test(lease, foreign_namespace)
-{
-    struct rs_place place = place_of(1);
-    cr_assert_eq(ask_in_child(&place, "job", true), RS_LEASE_PRODUCER);
-    rs_slots(f.store.segment)[1].space = 1;
-    cr_assert_eq(ask(&place), RS_LEASE_WAIT);
-    cr_assert_eq(wait_ns(&place, second + second / 2), RS_WAIT_TIMEOUT);
-    struct rs_lease *lease = rs_lease_at(f.store.segment, rs_lease_index(&place, 0));
-    lease->taken_ns -= 601 * second;
-    cr_assert_eq(ask(&place), RS_LEASE_PRODUCER, "longer than any job waits");
-}
-
 Test(lease, fork_child_owns_nothing)
 {
     struct rs_place place = place_of(1);

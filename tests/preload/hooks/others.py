@@ -16,14 +16,14 @@ LIMIT = 40
 class Other:
     """A waiter.py. Ends when the object does."""
 
-    def __init__(self, rank, *words, environment=None, key=None, ordinal=3, library=None):
-        """KEY: (details by ordinal, directory); the FX entry's by default."""
+    def __init__(self, rank, *words, environment=None, key=None, ordinal=3, library=None, inside=()):
+        """KEY: (details by ordinal, directory); the FX entry's by default. INSIDE: a command that runs it."""
         details, folder = key or ({k: v['fx'] for k, v in rank.told['details'].items()}, rank.fx_dir)
         own = dict(os.environ, **(environment or {}))
         if library:
             own['LD_PRELOAD'] = library
         self.process = subprocess.Popen(
-            [sys.executable, os.path.join(HERE, 'waiter.py'), details[str(ordinal)], folder, *words],
+            [*inside, sys.executable, os.path.join(HERE, 'waiter.py'), details[str(ordinal)], folder, *words],
             env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
         self.pid = self.process.pid
         if self.process.stdout.readline().strip() != 'hashed':
