@@ -184,7 +184,7 @@ static enum rs_reason run(struct rs_machine *m)
 /* Most opcodes of real pickles take more than ITEM_BYTES on average. */
 static bool reserve(struct rs_machine *m)
 {
-    enum { ITEM_BYTES = 12, RESERVE_MAX = 64 * 1024 };
+    enum { ITEM_BYTES = 12, RESERVE_MAX = 128 * 1024 };
     uint32_t items = RS_VEC_FIRST + (m->limit - m->at) / ITEM_BYTES;
     items = items < RESERVE_MAX ? items : RESERVE_MAX;
     return RS_VEC_RESERVE(m->arena, &m->graph->nodes, items) &&

@@ -13,6 +13,14 @@ static bool is_name_char(uint8_t c)
     return name_chars[c];
 }
 
+static bool all_name_chars(const uint8_t *data, uint32_t at, uint32_t end)
+{
+    while (at < end && is_name_char(data[at])) {
+        at++;
+    }
+    return at >= end;
+}
+
 /* False: no name covers AT. Of 52 characters around a place, at least 26 lie on one side of it; few
  * words of other text get past a look at six of them. */
 static inline bool maybe_name(const uint8_t *at)
@@ -36,16 +44,13 @@ static bool next_name(const uint8_t *data, uint32_t begin, uint32_t end, uint32_
         if (inside ? !maybe_name(data + *at) : !is_name_char(data[*at])) {
             continue;
         }
-        uint32_t first = *at, behind = *at + 1;
-        while (first > begin && *at - first <= RS_NAME && is_name_char(data[first - 1])) {
-            first--;
-        }
-        while (behind < end && behind - first <= RS_NAME && is_name_char(data[behind])) {
+        uint32_t behind = *at + 1;
+        while (behind < end && behind - *at < RS_NAME && is_name_char(data[behind])) {
             behind++;
         }
-        if (behind - first == RS_NAME && data[first] == 'c' &&
-            (first == begin || !rs_text_is_word(data[first - 1])) &&
-            (behind == end || !rs_text_is_word(data[behind]))) {
+        uint32_t first = behind - RS_NAME; /* BEGIN or behind it, by where the search began */
+        if (data[first] == 'c' && (first == begin || !rs_text_is_word(data[first - 1])) &&
+            (behind == end || !rs_text_is_word(data[behind])) && all_name_chars(data, first, *at)) {
             *found = first;
             *at += RS_NAME;
             return true;

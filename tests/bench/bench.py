@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the library costs: a table of differences and ratios, each measured side by side in this run.
 
-    make bench
+    make bench                      # or: tests/bench/bench.py [--json FILE]
 
 Nothing is asserted: a busy machine would make liars of us. The column "goal" is what we want to reach.
+docs/speed.md says what the rows mean.
 """
+import argparse
 import glob
 import json
 import os
@@ -17,25 +19,28 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'preload', 'hooks'))
+sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
-import fixture  # noqa: E402
+from material import Case, fixture, large_details, small_entry  # noqa: E402
 
 PYTHON = os.environ.get('PYTHON') or sys.executable
 CALLS = os.path.join(fixture.BUILD, 'bench', 'calls.so')
-ORDINAL = 11
+FUNCTIONS = ('stat', 'open', 'openat', 'fopen', 'access')
+FAR = 11  # an ordinal of two digits: strings change their lengths
 PROCESSES = 5
 SEGMENT = 'bench-%d' % os.getpid()
 ROWS = []
 
 
-def row(what, measured, goal, good=None):
-    ROWS.append((what, measured, goal, {None: '', True: 'reached', False: 'SHORT'}[good]))
+def row(what, text, value, unit, goal=None):
+    """VALUE in UNIT (ns, ms, times, %) against the GOAL in the same unit, none for what only informs."""
+    ROWS.append({'what': what, 'text': text, 'value': round(value, 4), 'unit': unit, 'goal': goal,
+                 'reached': None if goal is None else value <= goal})
 
 
 def environment(mode, root):
     result = fixture.plain_environment()
-    result.update(TORCHINDUCTOR_CACHE_DIR=root, RANK=str(ORDINAL))
+    result.update(TORCHINDUCTOR_CACHE_DIR=root, RANK=str(FAR))
     if mode != 'plain':
         result['LD_PRELOAD'] = fixture.LIBRARY
     if mode == 'active':
@@ -51,57 +56,63 @@ def in_rank(mode, root, **work):
     return json.loads(done.stdout)
 
 
-def interleaved(modes, measure):
-    """{mode: [values]} of PROCESSES rounds, every mode in each round."""
+def interleaved(modes, measure, rounds=PROCESSES):
+    """{mode: [results]}, every mode in each round."""
     values = {mode: [] for mode in modes}
-    for i in range(PROCESSES):
+    for i in range(rounds):
         for mode in modes if i % 2 else reversed(modes):
             values[mode].append(measure(mode))
     return values
 
 
-def calls(root, details, first_entry):
-    folder = os.path.dirname(first_entry)
-    paths = {'unrelated': '/etc/passwd', 'absent': '/etc/no-such-file',
-             'cache-like name elsewhere': '/tmp/' + 'f' * 52,
-             'key directory': folder, 'absent entry': os.path.join(folder, 'a' * 51)}
-    for mode, goals in (('inactive', 5), ('active', 20)):
-        got = in_rank(mode, root, details=details, paths=paths)
-        if mode == 'inactive':
-            row('resolution: stat against itself', '%+6.1f ns' % got['noise']['difference'], '')
-        for call in ('stat', 'open'):
-            for name in paths:
-                one = got['%s %s' % (call, name)]
-                managed = name in ('key directory', 'absent entry')
-                if managed and mode == 'inactive':
-                    continue
-                goal = 5000 if managed else goals
-                row('%s, %s, %s' % (call, name, mode),
-                    '%+6.0f ns  (%.0f -> %.0f)' % (one['difference'], one['first'], one['second']),
-                    '%+d ns' % goal if name != 'cache-like name elsewhere' else '', one['difference'] <= goal)
+def middle(results, key):
+    results = sorted(results, key=lambda one: one[key])
+    return results[len(results) // 2]
 
 
-def hashing(root, details):
-    values = interleaved(('plain', 'inactive', 'active'), lambda mode: in_rank(mode, root, details=details))
-    small = {mode: statistics.median(v['small'] for v in got) for mode, got in values.items()}
+def calls(case):
+    details, folder = case.details(FAR), os.path.dirname(case.pair()[1])
+    unrelated = {'unrelated': '/etc/passwd', 'absent': '/usr/lib/python3/dist-packages/no/such/module.py'}
+    managed = {'key directory': folder, 'absent entry': os.path.join(folder, 'a' * 51)}
+    got = interleaved(('inactive', 'active'), lambda mode: in_rank(
+        mode, case.root, details=details, functions=FUNCTIONS,
+        paths=dict(unrelated, **managed if mode == 'active' else {})), 3)
+    noise = statistics.median(one['noise']['difference'] for many in got.values() for one in many)
+    row('resolution: stat against itself', '%+6.1f ns' % noise, noise, 'ns')
+    for mode, goal in (('inactive', 5), ('active', 20)):
+        for name in list(unrelated) + (list(managed) if mode == 'active' else []):
+            for function in FUNCTIONS:
+                one = middle((m['%s %s' % (function, name)] for m in got[mode]), 'difference')
+                row('%s, %s, %s' % (function, name, mode), '%+6.0f ns  (%.0f -> %.0f)' % (
+                    one['difference'], one['first'], one['second']), one['difference'], 'ns', 5000 if name in managed else goal)
+
+
+def hashing(cases, large):
+    details = [cases[0].details(FAR)[0], cases[1].details(FAR)[-1], large]
+    got = interleaved(('plain', 'inactive', 'active'), lambda mode: in_rank(mode, cases[1].root, details=details))
+    small = {mode: min(one['small'] for one in many) for mode, many in got.items()}
     for mode, goal in (('inactive', 5), ('active', 80)):
-        row('hashlib.sha256 of 64 bytes, ' + mode, '%+6.0f ns  (%.0f -> %.0f)' % (
-            small[mode] - small['plain'], small['plain'], small[mode]), '%+d ns' % goal, small[mode] - small['plain'] <= goal)
+        more = small[mode] - small['plain']
+        row('hashlib.sha256 of 64 bytes, ' + mode, '%+6.0f ns  (%.0f -> %.0f)' % (more, small['plain'], small[mode]), more, 'ns', goal)
     for i, path in enumerate(details):
-        times = {mode: statistics.median(v['details'][i] for v in got) for mode, got in values.items()}
-        ratio = (times['active'] - times['plain']) / times['plain']
-        row('details of %d kB: recognise, canonicalise, hash' % (os.path.getsize(path) // 1000),
-            '%6.2f times its SHA-256  (%.0f us on top of %.0f)' % (ratio, (times['active'] - times['plain']) / 1e3, times['plain'] / 1e3),
-            '3', ratio <= 3)
+        times = {mode: min(one['details'][i] for one in many) for mode, many in got.items()}
+        more = times['active'] - times['plain']
+        row('details of %d kB: recognise, canonicalise, hash' % (os.path.getsize(path) // 1000), '%6.2f times its SHA-256  (%.0f us on top of %.0f)' % (
+            more / times['plain'], more / 1e3, times['plain'] / 1e3), more / times['plain'], 'times', 3)
 
 
-def views(root, details, entries):
-    got = in_rank('active', root, details=details, views=entries)
+def views(case, entries):
+    """From the call of open() to the first byte. A rank of cuda:0 gets the entry as it is, once it has been looked at."""
+    got = interleaved((0, 3, FAR), lambda ordinal: in_rank(
+        'active', case.root, details=case.details(ordinal), views=entries), 3)
     for path in entries:
-        one, size = got['view ' + path], os.path.getsize(path)
-        ratio = one['second'] / one['first']
-        row('view of a %d kB entry, open to first byte' % (size // 1000),
-            '%6.2f times a copy into a memfd  (%.2f ms, %.2f)' % (ratio, one['second'] / 1e6, one['first'] / 1e6), '2', ratio <= 2)
+        kb = os.path.getsize(path) // 1000
+        plain = min(one['plain ' + path]['second'] for many in got.values() for one in many)
+        row('entry of %d kB to its first byte, plain' % kb, '%8.3f ms' % (plain / 1e6), plain / 1e6, 'ms')
+        for ordinal, many in got.items():
+            one = middle((m['view ' + path] for m in many), 'ratio')
+            row('entry of %d kB to its first byte, cuda:%d' % (kb, ordinal), '%8.3f ms, %.2f times memcpy and memfd write (%.3f ms)' % (
+                one['second'] / 1e6, one['ratio'], one['first'] / 1e6), one['ratio'], 'times', 2)
 
 
 def constructor(root):
@@ -115,7 +126,7 @@ def constructor(root):
     medians = {mode: statistics.median(values) / 1e6 for mode, values in times.items()}
     for mode in ('inactive', 'active'):
         more = medians[mode] - medians['plain']
-        row('loading and constructor, `true`, ' + mode, '%+6.2f ms  (%.2f -> %.2f)' % (more, medians['plain'], medians[mode]), '+1 ms', more <= 1)
+        row('loading and constructor, `true`, ' + mode, '%+6.2f ms  (%.2f -> %.2f)' % (more, medians['plain'], medians[mode]), more, 'ms', 1)
 
 
 LEASE = '''
@@ -147,50 +158,52 @@ def waiter(root, details, entry):
             if len(used) == 1:
                 time.sleep(5)
         share = (used[1] - used[0]) / 5e9 * 100
-        row('CPU of a waiting rank over 5 s', '%6.3f %% of one CPU' % share, '~0 %', share < 0.1)
+        row('CPU of a waiting rank over 5 s', '%6.3f %% of one CPU' % share, share, '%', 0.1)
     finally:
         for rank in ranks:
             rank.kill()
             rank.wait()
 
 
+def measure(work):
+    small, blocks = Case(work, 'usertriton'), Case(work, 'blocks')
+    large = os.path.join(work, 'large.details')
+    with open(large, 'wb') as out:
+        out.write(large_details(blocks.details(FAR)[-1], 10))
+    calls(small)
+    hashing((small, blocks), large)
+    ten = small.add_entry(small_entry(120))
+    views(small, [ten, small.entry_of('aotautograd', 66000), small.entry_of('fxgraph', 240000)])
+    views(blocks, [blocks.entry_of('aotautograd', 550000), blocks.entry_of('fxgraph', 5000000)])
+    constructor(blocks.root)
+    waiter(small.root, *small.pair())
+
+
+def show():
+    width, middle = (max(len(r[column]) for r in ROWS) for column in ('what', 'text'))
+    print('\n%-*s  %-*s  %10s' % (width, 'what', middle, 'measured', 'goal'))
+    for r in ROWS:
+        goal = '' if r['goal'] is None else '%s %s' % (r['goal'], r['unit'])
+        print('%-*s  %-*s  %10s  %s' % (width, r['what'], middle, r['text'], goal, {None: '', True: 'reached', False: 'SHORT'}[r['reached']]))
+
+
 def main():
+    parser = argparse.ArgumentParser(description='What the library costs, measured side by side.')
+    parser.add_argument('--json', metavar='FILE', help='write the rows there, too')
+    arguments = parser.parse_args()
     work = tempfile.mkdtemp(prefix='rankshare-bench-')
     try:
         print('measuring (about a minute) ...', flush=True)
-        entries, details = {}, {}
-        for case in ('usertriton', 'blocks'):
-            recorded = fixture.extract(work, case)
-            root = os.path.join(recorded, 'dev0_inductor')
-            moved = []
-            for name in sorted(os.listdir(os.path.join(recorded, 'keys0'))):
-                path = os.path.join(recorded, 'keys0', name)
-                with open(path, 'rb') as data:
-                    key = fixture.name51(data.read())
-                fixture.rewrite(ORDINAL, path, path + '.moved')
-                moved.append(path + '.moved')
-                kind = 'aotautograd' if name.endswith('-aot.pickle') else 'fxgraph'
-                entries.setdefault(case, []).extend(
-                    os.path.join(root, p) for k, p in fixture.entries(root) if k == kind and key in p)
-            details[case] = moved
-        roots = {case: os.path.join(work, case, 'dev0_inductor') for case in entries}
-        largest = max(details['blocks'], key=os.path.getsize)
-        calls(roots['usertriton'], details['usertriton'], entries['usertriton'][-1])
-        hashing(roots['blocks'], [min(details['usertriton'], key=os.path.getsize), largest])
-        views(roots['usertriton'], details['usertriton'], sorted(entries['usertriton'], key=os.path.getsize))
-        views(roots['blocks'], details['blocks'], sorted(entries['blocks'], key=os.path.getsize))
-        constructor(roots['blocks'])
-        fx = [(d, e) for d, e in zip(details['usertriton'], entries['usertriton']) if 'fxgraph' in e][0]
-        waiter(roots['usertriton'], *fx)
+        measure(work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
         for path in glob.glob('/dev/shm/rankshare.*.' + SEGMENT):
             os.unlink(path)
-    width = max(len(r[0]) for r in ROWS)
-    middle = max(len(r[1]) for r in ROWS)
-    print('\n%-*s  %-*s  %8s' % (width, 'what', middle, 'measured', 'goal'))
-    for what, measured, goal, verdict in ROWS:
-        print('%-*s  %-*s  %8s  %s' % (width, what, middle, measured, goal, verdict if goal else ''))
+    show()
+    if arguments.json:
+        with open(arguments.json, 'w') as out:
+            json.dump({'schema': 1, 'rows': ROWS}, out, indent=1)
+            out.write('\n')
 
 
 if __name__ == '__main__':

@@ -6,7 +6,9 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,13 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef int open_function(const char *path, int flags, ...);
-typedef int stat_function(const char *path, struct stat *out);
-
-int bench_open(const char *path, int rounds, int calls, double *direct, double *hooked);
-int bench_stat(const char *path, int rounds, int calls, double *direct, double *hooked);
+int bench_call(const char *path, const char *name, int rounds, int calls, double *direct,
+               double *hooked);
+int bench_noise(const char *path, const char *name, int rounds, int calls, double *direct,
+                double *again);
 int bench_view(const char *path, int rounds, double *copied, double *viewed);
-int bench_noise(const char *path, int rounds, int calls, double *direct, double *again);
+int bench_plain(const char *path, int rounds, double *copied, double *opened);
 
 static double now(void)
 {
@@ -36,75 +37,93 @@ static void *libc_symbol(const char *name)
     return libc ? dlsym(libc, name) : NULL;
 }
 
-static double time_open(open_function *function, const char *path, int calls)
-{
-    double spent = 0;
-    for (int i = 0; i < calls; i++) {
-        double begin = now();
-        int fd = function(path, O_RDONLY | O_CLOEXEC);
-        spent += now() - begin;
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-    return spent / calls;
-}
+/* How each function is called; what it opens is closed when the clock stands still. */
+typedef int open_function(const char *path, int flags, ...);
+typedef int openat_function(int dirfd, const char *path, int flags, ...);
+typedef int stat_function(const char *path, struct stat *out);
+typedef int access_function(const char *path, int mode);
+typedef FILE *fopen_function(const char *path, const char *mode);
 
-static double time_stat(stat_function *function, const char *path, int calls)
-{
-    struct stat st;
-    double begin = now();
-    for (int i = 0; i < calls; i++) {
-        (void)function(path, &st);
+#define TIMED(name, call, undo)                                                                    \
+    static double time_##name(void *symbol, const char *path, int calls)                           \
+    {                                                                                              \
+        name##_function *function = (name##_function *)symbol;                                     \
+        double spent = 0;                                                                          \
+        for (int i = 0; i < calls; i++) {                                                          \
+            double begin = now();                                                                  \
+            __typeof__(call) result = call;                                                        \
+            spent += now() - begin;                                                                \
+            undo;                                                                                  \
+        }                                                                                          \
+        return spent / calls;                                                                      \
     }
-    return (now() - begin) / calls;
-}
 
-static int compare_stat(stat_function *one, stat_function *other, const char *path, int rounds,
-                        int calls, double *first, double *second)
-{
-    for (int i = 0; i < rounds; i++) {
-        /* Which one comes first changes: the second finds warmer caches. */
-        if (i & 1) {
-            second[i] = time_stat(other, path, calls);
-        }
-        first[i] = time_stat(one, path, calls);
-        if (!(i & 1)) {
-            second[i] = time_stat(other, path, calls);
-        }
+/* Without undoing there is no need to look at the clock each time. */
+#define TIMED_TOGETHER(name, call)                                                                 \
+    static double time_##name(void *symbol, const char *path, int calls)                           \
+    {                                                                                              \
+        name##_function *function = (name##_function *)symbol;                                     \
+        struct stat st;                                                                            \
+        (void)st;                                                                                  \
+        double begin = now();                                                                      \
+        for (int i = 0; i < calls; i++) {                                                          \
+            (void)call;                                                                            \
+        }                                                                                          \
+        return (now() - begin) / calls;                                                            \
     }
-    return 0;
-}
 
-int bench_open(const char *path, int rounds, int calls, double *direct, double *hooked)
+TIMED(open, function(path, O_RDONLY | O_CLOEXEC), result >= 0 ? close(result) : 0)
+TIMED(openat, function(AT_FDCWD, path, O_RDONLY | O_CLOEXEC), result >= 0 ? close(result) : 0)
+TIMED(fopen, function(path, "re"), result ? fclose(result) : 0)
+TIMED_TOGETHER(stat, function(path, &st))
+TIMED_TOGETHER(access, function(path, R_OK))
+
+struct call {
+    const char *name;
+    double (*time)(void *symbol, const char *path, int calls);
+};
+
+static const struct call calls_known[] = {{"open", time_open},
+                                          {"openat", time_openat},
+                                          {"fopen", time_fopen},
+                                          {"stat", time_stat},
+                                          {"access", time_access}};
+
+static int compare(const char *path, const char *name, int rounds, int calls, double *first,
+                   double *second, bool same)
 {
-    open_function *libc = (open_function *)libc_symbol("open");
-    if (!libc) {
+    const struct call *call = calls_known;
+    while (strcmp(call->name, name) != 0) {
+        call++;
+    }
+    void *libc = libc_symbol(name), *program = same ? libc : dlsym(RTLD_DEFAULT, name);
+    if (!libc || !program) {
         return -1;
     }
     for (int i = 0; i < rounds; i++) {
+        /* Which one comes first changes: the second finds warmer caches. */
         if (i & 1) {
-            hooked[i] = time_open(open, path, calls);
+            second[i] = call->time(program, path, calls);
         }
-        direct[i] = time_open(libc, path, calls);
+        first[i] = call->time(libc, path, calls);
         if (!(i & 1)) {
-            hooked[i] = time_open(open, path, calls);
+            second[i] = call->time(program, path, calls);
         }
     }
     return 0;
 }
 
-int bench_stat(const char *path, int rounds, int calls, double *direct, double *hooked)
+int bench_call(const char *path, const char *name, int rounds, int calls, double *direct,
+               double *hooked)
 {
-    stat_function *libc = (stat_function *)libc_symbol("stat");
-    return libc ? compare_stat(libc, stat, path, rounds, calls, direct, hooked) : -1;
+    return compare(path, name, rounds, calls, direct, hooked, false);
 }
 
 /* What is left when nothing differs: the resolution of the above. */
-int bench_noise(const char *path, int rounds, int calls, double *direct, double *again)
+int bench_noise(const char *path, const char *name, int rounds, int calls, double *direct,
+                double *again)
 {
-    stat_function *libc = (stat_function *)libc_symbol("stat");
-    return libc ? compare_stat(libc, libc, path, rounds, calls, direct, again) : -1;
+    return compare(path, name, rounds, calls, direct, again, true);
 }
 
 /* The least that a view can cost: the entry's bytes into memory, from there into a memfd. */
@@ -121,18 +140,18 @@ static double time_copy(const char *bytes, size_t size)
 }
 
 /* From the call of open() to the first byte. */
-static double time_view(const char *path)
+static double time_first_byte(open_function *function, const char *path)
 {
     char byte;
     double begin = now();
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = function(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = read(fd, &byte, 1);
     double end = now();
     close(fd);
     return got == 1 ? end - begin : -1;
 }
 
-int bench_view(const char *path, int rounds, double *copied, double *viewed)
+static int first_byte(const char *path, int rounds, double *copied, double *opened, bool hooked)
 {
     open_function *libc = (open_function *)libc_symbol("open");
     struct stat st;
@@ -149,9 +168,19 @@ int bench_view(const char *path, int rounds, double *copied, double *viewed)
     int result = 0;
     for (int i = 0; i < rounds; i++) {
         copied[i] = time_copy(bytes, size);
-        viewed[i] = time_view(path);
-        result = copied[i] < 0 || viewed[i] < 0 ? -1 : result;
+        opened[i] = time_first_byte(hooked ? open : libc, path);
+        result = copied[i] < 0 || opened[i] < 0 ? -1 : result;
     }
     munmap(bytes, size);
     return result;
+}
+
+int bench_view(const char *path, int rounds, double *copied, double *viewed)
+{
+    return first_byte(path, rounds, copied, viewed, true);
+}
+
+int bench_plain(const char *path, int rounds, double *copied, double *opened)
+{
+    return first_byte(path, rounds, copied, opened, false);
 }
