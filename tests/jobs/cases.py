@@ -69,14 +69,24 @@ def jit(test):
     test.job("warm", ranks)
 
 
-def pool(test):
+def pool(test, **more):
     """Kernels compiled by worker processes, which never hash a key."""
-    threads = {"TORCHINDUCTOR_COMPILE_THREADS": "2"}
+    threads = {"TORCHINDUCTOR_COMPILE_THREADS": "2", **more}
     ranks = [gpu("user", device, pool=True, variables=threads) for device in DEVICES]
     test.job("cold", ranks)
     before = test.groups()
     test.job("plain", [gpu("user", 0, library=False)])
     test.same_groups(before, "plain")
+
+
+def pool_fork(test):
+    """The workers are fork children of the rank."""
+    pool(test, TORCHINDUCTOR_WORKER_START="fork")
+
+
+def pool_spawn(test):
+    """The workers are programs of their own, started by the rank."""
+    pool(test, TORCHINDUCTOR_WORKER_START="spawn")
 
 
 def two_devices(test, order, **options):
@@ -216,5 +226,5 @@ QUICK = {"driver": driver, "user": user, "adopt": adopt, "genuine": genuine, "ji
          "digests-sample": digests_sample}
 FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_stored,
         "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **race_cases.FULL,
-        "mega-cache": mega_cache, "two-devices-pool": two_devices_pool,
+        "mega-cache": mega_cache, "two-devices-pool": two_devices_pool, "pool-fork": pool_fork, "pool-spawn": pool_spawn,
         "two-devices-turned": two_devices_turned, "digests-all": digests_all}
