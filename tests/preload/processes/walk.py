@@ -6,10 +6,10 @@ close() appends one line of JSON to the books before the process ends, in whatev
 """
 import base64
 import collections
-import ctypes
 import hashlib
 import json
 import os
+import threading
 import uuid
 
 TRITON = '3.6.0' + hashlib.sha256(b'triton').hexdigest() + '-'
@@ -41,10 +41,6 @@ def descriptors():
         except OSError:
             pass
     return sorted(found)
-
-
-def tid():
-    return ctypes.CDLL(None).syscall({'x86_64': 186, 'aarch64': 178}[os.uname().machine])
 
 
 class Walk:
@@ -91,7 +87,7 @@ class Walk:
 
     def store(self, label='fx'):
         entry = self.entry(label)
-        temporary = os.path.join(os.path.dirname(entry), '.%d.%d.tmp' % (os.getpid(), tid()))
+        temporary = os.path.join(os.path.dirname(entry), '.%d.%d.tmp' % (os.getpid(), threading.get_native_id()))
         with open(temporary, 'wb') as out:
             out.write(read(self.told['views'][str(self.ordinal)][label]))
         os.rename(temporary, entry)
