@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """System calls: what the library adds to those of a program, which is nothing."""
+import collections
 import glob
 import os
 import re
 import subprocess
 
+import fixture
 from room import DEADLINE, PYTHON, RANK, Failed, Skipped, need, scenario, short
 
 
@@ -60,3 +62,54 @@ def off_rank(room):
     if glob.glob('/dev/shm/rankshare.*.' + room.segment):
         raise Failed('it left a segment')
 
+
+
+def file_calls(room, mode, command):
+    """How often each system call on files was made by COMMAND and its children, without those by which the loader
+    brings the library in. Numbers of processes and random names are taken out."""
+    trace = os.path.join(room.folder, 'trace')
+    environment = room.environment(mode)
+    traced = ['strace', '-f', '-qq', '-o', trace, '-e', 'trace=%file,memfd_create,prlimit64,getdents64,readlink', '-e', 'signal=none']
+    for name in ('LD_PRELOAD', 'RANKSHARE', 'RANKSHARE_SEGMENT', 'RANKSHARE_LOG', 'RANKSHARE_WAIT'):
+        if name in environment:
+            traced += ['-E', '%s=%s' % (name, environment.pop(name))]
+    done = subprocess.run([*traced, *command], env=environment, cwd=room.folder, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, timeout=DEADLINE)
+    if done.returncode:
+        raise Skipped('strace does not work here: ' + done.stderr.decode().strip()[-200:])
+    counts = collections.Counter()
+    itself = 'st_size=%d,' % os.path.getsize(fixture.LIBRARY)  # the loader's look at its descriptor
+    with open(trace, errors='replace') as lines:
+        for line in lines:
+            call = line.split(None, 1)[1].strip()
+            if call.startswith('<... ') or call.startswith('execve(') or 'librankshare.so' in call or itself in call:
+                continue
+            # A call's name and first path; strace cuts it in two where another process's comes between.
+            told = re.match(r'(\w+)\((?:[^"]*"([^"]*)")?', call)
+            if told:
+                path = re.sub(r'/proc/\d+|/tmp/cc\w+|\.git/t\w{6}', 'N', told.group(2) or '')
+                counts[told.group(1) + ' ' + path] += 1
+    os.unlink(trace)
+    return counts
+
+
+def add_counts(name, command, *programs):
+    @scenario('calls: %s makes the same calls on files' % name)
+    def run(room):
+        need('strace', *programs)
+        files = set(os.listdir(room.folder))
+        plain = None
+        for mode in ('plain', 'inactive', 'active'):
+            counts = file_calls(room, mode, command)
+            room.forget(files)
+            plain = plain or counts
+            if counts != plain:
+                raise Failed('%s: more %s, fewer %s' % (mode, short(counts - plain), short(plain - counts)))
+
+
+HASHING = ('import hashlib, json, ctypes, tempfile\nhashlib.sha256(bytes(9)).digest(); hashlib.blake2b(b"x").digest()\n'
+           'import glob, os\nfor n in glob.glob("/usr/*") + ["/etc/passwd", "nothing"]: os.path.exists(n) and os.lstat(n)\n'
+           'os.makedirs("a/b"); open("a/b/c", "w").close(); os.rename("a/b/c", "a/d"); os.unlink("a/d"); os.removedirs("a/b")')
+add_counts('sh', ['sh', '-c', 'ls root | wc -l; cat <<X >out\nx\nX\ncp -a root copy; find copy; rm -r copy'])
+add_counts('python', [PYTHON, '-c', HASHING])
+add_counts('git', ['sh', '-c', 'git init -q r; cd r; git status >/dev/null; git config user.name x'], 'git')

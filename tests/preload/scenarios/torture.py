@@ -57,8 +57,11 @@ class Rank:
         return 'stores'
 
     def remove(self):
+        folder = self.folder()
         try:
-            os.unlink(os.path.join(self.folder(), 'pentry'))
+            for name in os.listdir(folder):
+                if not name.startswith('.'):
+                    os.unlink(os.path.join(folder, name))
         except OSError:
             return 'nothing to remove'
         return 'removals'
