@@ -151,7 +151,8 @@ bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want)
     struct rs_known known = rs_known_find(&where->key);
     want->treatment = known.treatment;
     bool unknown = known.treatment == RS_TREAT_UNKNOWN || known.treatment == RS_TREAT_FORGOTTEN;
-    want->ordinal = unknown ? rs_primary() : known.ordinal;
+    want->unnamed = known.treatment == RS_TREAT_CANONICAL && known.ordinal < 0;
+    want->ordinal = unknown || want->unnamed ? rs_primary() : known.ordinal;
     /* A rank of cuda:0 needs no views, but must not be handed what another device left there. */
     return want->ordinal > 0 || want->ordinal == RS_ORDINAL_UNSURE ||
            (want->ordinal == 0 && !native_key(want));
@@ -235,8 +236,10 @@ static enum rs_view judge(const struct rs_view_want *want, const struct rs_repor
         *reason = RS_REFUSED_collective;
         return RS_VIEW_FAILED;
     }
-    if (want->treatment == RS_TREAT_FORGOTTEN) {
-        /* cuda:0's own under a native key, or canonical: nobody can tell. */
+    if (want->treatment == RS_TREAT_FORGOTTEN || want->unnamed) {
+        /* cuda:0's own under a native key, or canonical: nobody can tell. And a key that names no
+         * device (CPU inputs, a device without an index inside) leads every rank to what one of
+         * them compiled: without the library torch would run it on that one's device. */
         *reason = RS_REFUSED_not_canonical;
         return RS_VIEW_FAILED;
     }

@@ -4,6 +4,7 @@
 A table of contents by reader: a rank of cuda:11 and one of cuda:0, with the key hashed and without (a warm
 AOT hit opens an FX entry whose key was never hashed).
 """
+import base64
 import ctypes
 import errno
 import hashlib
@@ -175,10 +176,16 @@ def sparse(rank):
 
 # ---- more keys than a process can remember -----------------------------------------------------------------
 
+def small(module, name, number=0):
+    """The pickle of an object with one field."""
+    body = b''.join(b'\x8c' + bytes([len(text)]) + text for text in (module, name))
+    body += b'\x93)\x81}(\x8c\x01a\x8c\x08%08dub.' % number
+    return b'\x80\x04\x95' + len(body).to_bytes(8, 'little') + body
+
+
 def small_details(number):
     """Details of a graph as the digest hook recognises them, and nothing in them."""
-    body = b'\x8c\x19torch._inductor.codecache\x8c\x12FxGraphHashDetails\x93)\x81}(\x8c\x01a\x8c\x08%08dub.' % number
-    return b'\x80\x04\x95' + len(body).to_bytes(8, 'little') + body
+    return small(b'torch._inductor.codecache', b'FxGraphHashDetails', number)
 
 
 @case('open rename', 'a native key may have been forgotten: unknown keys are neither shown nor rewritten', hashed=('aot',),
@@ -198,6 +205,29 @@ def forgotten(rank):
         rank.put(temporary(rank), content(rank, what))
         rank.succeed('rename', temporary(rank), rank.fx)
         rank.equal(rank.disk(rank.fx), expected, 'the disk after a store of one that is ' + what)
+
+
+# What ranks of cuda:11 and cuda:0 read under a key whose details name no device.
+UNNAMED = {'canonical': ('absent', 'as it is'), 'third': ('absent', 'absent'), 'own': ('as it is', 'absent'),
+           'no device': ('as it is', 'as it is')}
+
+for ordinal in (11, 0):
+    @case('open rename', 'cuda:%d under a key that names no device: nothing of another device' % ordinal, hashed=('aot',), ordinal=ordinal)
+    def unnamed(rank):
+        digest = hashlib.sha256(small_details(1)).digest()
+        key = base64.b32encode(digest)[:51].decode().lower()
+        path = os.path.join(rank.root, 'fxgraph', key[:2], 'f' + key, 'e' * 51)
+        os.makedirs(os.path.dirname(path))
+        for what, seen in UNNAMED.items():
+            data = small(b'torch._inductor.output_code', b'CompiledFxGraph') if what == 'no device' else content(rank, what)
+            rank.put(path, data)
+            rank.equal(read(rank, path), data if seen[rank.ordinal == 0] == 'as it is' else 'absent', what)
+            os.unlink(path)
+            rank.put(path + '.new', data)
+            os.link(path + '.new', path)
+            rank.equal(rank.disk(path), data if what == 'no device' else None, 'the disk after a store of ' + what)
+            if rank.disk(path) is not None:
+                os.unlink(path)
 
 
 # ---- blobs --------------------------------------------------------------------------------------------------
