@@ -4,7 +4,9 @@ import errno
 import os
 import resource
 import shutil
+import sys
 
+import fixture
 from room import PYTHON, RANK, Failed, Skipped, need_root, scenario, short
 
 
@@ -106,3 +108,30 @@ for megabytes in (24, 32, 40, 48, 64, 96):
         long=megabytes not in (24, 48))
 add('no core files, no locked memory, few processes', lambda room: [], 'shared', preexec=lambda: (
     limit(resource.RLIMIT_CORE, 0)(), limit(resource.RLIMIT_MEMLOCK, 0)(), limit(resource.RLIMIT_SIGPENDING, 0)()))
+
+
+@scenario('environment: a setuid Python, with the library from /etc/ld.so.preload')
+def secure(room):
+    """There the loader does not ask who the user is; the library does, and ignores the user's variables."""
+    need_root()
+    python = os.path.join(room.folder, 'python')
+    shutil.copy(os.path.realpath(PYTHON), python)
+    os.chmod(python, 0o4755)
+    room.open_to_others()
+    prefix = unshared('mkdir etc; cp -a /etc/. etc; echo %s >etc/ld.so.preload; mount --bind etc /etc' % fixture.LIBRARY)
+    if room.run([*prefix, 'true'], 'plain')[0]:
+        raise Skipped('no mounts here')
+    drop = ('import os, sys\nos.setresuid(65534, 65534, 65534)\nos.execv(sys.argv[1], sys.argv[1:])')
+    hashing = ('import base64, hashlib, os, sys\ndata = open(sys.argv[1], "rb").read()\n'
+               'print(os.getuid() == os.geteuid(), base64.b32encode(hashlib.sha256(data).digest())[:51].decode().lower(), '
+               '"librankshare" in open("/proc/self/maps").read())')
+    said = []
+    for words in ([], [PYTHON, '-c', drop]):
+        shutil.rmtree(os.path.join(room.folder, 'etc'), ignore_errors=True)
+        said.append(room.run([*prefix, *words, python, '-c', hashing, room.details], 'active', LD_PRELOAD=None,
+                             PYTHONHOME=sys.base_prefix))
+    canonical = room.view().split()[0]
+    if said[1][1].split()[:1] != ['False']:
+        raise Skipped('no setuid programs here: ' + short(said))
+    if said[0][1].split() != ['True', canonical, 'True'] or said[1][1].split()[2:] != ['True'] or canonical in said[1][1]:
+        raise Failed(short(said))
