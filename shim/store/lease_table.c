@@ -70,44 +70,45 @@ static bool same_place(const struct rs_lease *lease, const struct rs_place *plac
            atomic_load_explicit(&lease->ino, memory_order_acquire) == place->ino;
 }
 
-/* Reads the word of an entry, and whether it is about PLACE (in the states in which it is about
- * one). An entry that changes all the time is given up as another's: each change is somebody's
- * progress. */
-static bool about(const struct rs_lease *lease, const struct rs_place *place, uint64_t *word)
-{
-    enum { READINGS = 64 };
-    for (int i = 0; i < READINGS; i++) {
-        RS_KILL_POINT(look_word);
-        *word = atomic_load(&lease->word);
-        bool readable = rs_lw_active(*word) || rs_lw_state(*word) == RS_LS_UNPRODUCTIVE;
-        bool same = false;
-        if (readable) {
-            RS_KILL_POINT(look_place);
-            same = same_place(lease, place);
-        }
-        RS_KILL_POINT(look_again);
-        if (atomic_load(&lease->word) == *word) {
-            return same;
-        }
-    }
-    return false;
-}
-
-bool rs_lease_matches(const struct rs_segment *segment, int index, const struct rs_place *place,
-                      uint64_t *word)
-{
-    return about(rs_lease_at(segment, index), place, word) && rs_lw_active(*word);
-}
-
 static bool run_is(const struct rs_lease *lease, const struct rs_asker *asker)
 {
-    RS_KILL_POINT(look_run);
     return atomic_load_explicit(&lease->job, memory_order_acquire) == asker->job &&
            atomic_load_explicit(&lease->run, memory_order_acquire) == asker->run;
 }
 
+/* An entry, read between two equal readings of its word. */
+struct seen {
+    uint64_t word;
+    bool same;     /* it is about the place (in the states in which it is about one) */
+    bool same_run; /* and about the asker's run */
+};
+
+/* An entry that changes all the time is given up as another's: each change is somebody's
+ * progress. */
+static struct seen read_entry(const struct rs_lease *lease, const struct rs_asker *asker,
+                              const struct rs_place *place)
+{
+    enum { READINGS = 64 };
+    struct seen seen = {0};
+    for (int i = 0; i < READINGS; i++) {
+        RS_KILL_POINT(look_word);
+        seen = (struct seen){.word = atomic_load(&lease->word)};
+        if (rs_lw_active(seen.word) || rs_lw_state(seen.word) == RS_LS_UNPRODUCTIVE) {
+            RS_KILL_POINT(look_place);
+            seen.same = same_place(lease, place);
+            seen.same_run = run_is(lease, asker);
+        }
+        RS_KILL_POINT(look_again);
+        if (atomic_load(&lease->word) == seen.word) {
+            return seen;
+        }
+    }
+    return (struct seen){.word = seen.word};
+}
+
 bool rs_lease_same_run(const struct rs_asker *asker, struct rs_lease_ref ref)
 {
+    RS_KILL_POINT(run_read);
     return run_is(rs_lease_at(asker->segment, ref.index), asker);
 }
 
@@ -117,23 +118,25 @@ void rs_lease_look(const struct rs_asker *asker, const struct rs_place *place, i
     *look = (struct rs_lease_look){.active = {RS_NO_LEASE, 0}, .vacant = {RS_NO_LEASE, 0}};
     for (int i = 0; i < RS_WINDOW; i++) {
         int index = rs_lease_index(place, i);
-        struct rs_lease *lease = rs_lease_at(asker->segment, index);
-        uint64_t word;
         if (index == skip) {
             continue;
         }
-        bool same = about(lease, place, &word);
-        enum rs_lease_state state = rs_lw_state(word);
-        bool first_vacant =
+        struct seen seen = read_entry(rs_lease_at(asker->segment, index), asker, place);
+        struct rs_lease_ref ref = {index, seen.word};
+        enum rs_lease_state state = rs_lw_state(seen.word);
+        bool free_over_stored =
             look->vacant.index == RS_NO_LEASE || rs_lw_state(look->vacant.word) == RS_LS_STORED;
-        if (state == RS_LS_FREE && first_vacant) {
-            look->vacant = (struct rs_lease_ref){index, word};
+        bool held_over_pending =
+            look->active.index == RS_NO_LEASE ||
+            (state == RS_LS_HELD && rs_lw_state(look->active.word) == RS_LS_PENDING);
+        if (state == RS_LS_FREE && free_over_stored) {
+            look->vacant = ref;
         } else if (state == RS_LS_STORED && look->vacant.index == RS_NO_LEASE) {
-            look->vacant = (struct rs_lease_ref){index, word};
-        } else if (same && state == RS_LS_UNPRODUCTIVE && run_is(lease, asker)) {
+            look->vacant = ref;
+        } else if (seen.same && state == RS_LS_UNPRODUCTIVE && seen.same_run) {
             look->unproductive = true;
-        } else if (same && rs_lw_active(word) && look->active.index == RS_NO_LEASE) {
-            look->active = (struct rs_lease_ref){index, word};
+        } else if (seen.same && rs_lw_active(seen.word) && held_over_pending) {
+            look->active = ref;
         }
     }
 }
@@ -182,7 +185,9 @@ enum rs_owner_state rs_lease_judge(const struct rs_asker *asker, struct rs_lease
     if (rs_thread_alive(pid, tid, start)) {
         return RS_OWNER_ALIVE;
     }
-    return RS_OWNER_THREAD_GONE;
+    /* Perhaps because the whole process has died since it was looked for. */
+    bool died = process_alive(segment, rs_lw_owner(ref.word), &pid) == 0;
+    return died ? RS_OWNER_DEAD : RS_OWNER_THREAD_GONE;
 }
 
 bool rs_lease_apply(struct rs_segment *segment, struct rs_lease_ref ref, uint64_t to)

@@ -19,7 +19,7 @@ struct rs_lease_ref {
 
 /* What one reading of a place's window found. */
 struct rs_lease_look {
-    struct rs_lease_ref active; /* PENDING or HELD for this place, with the lowest index */
+    struct rs_lease_ref active; /* for this place: HELD, else PENDING with the lowest index */
     struct rs_lease_ref vacant; /* may be claimed: FREE rather than STORED */
     bool unproductive;          /* a mark for this place and this run */
 };
@@ -43,10 +43,6 @@ int rs_lease_index(const struct rs_place *place, int i);
 /* Reads the window. Entries other than SKIP (an index, or RS_NO_LEASE). */
 void rs_lease_look(const struct rs_asker *asker, const struct rs_place *place, int skip,
                    struct rs_lease_look *look);
-
-/* Whether the entry is an active one of PLACE; *WORD gets what was read. */
-bool rs_lease_matches(const struct rs_segment *segment, int index, const struct rs_place *place,
-                      uint64_t *word);
 
 enum rs_owner_state {
     RS_OWNER_ALIVE,       /* or can't be judged: wait */

@@ -98,6 +98,21 @@ Test(lease_table, pending_rival_with_lower_index_wins)
     cr_assert_eq(rs_lw_state(entry(&place, 1)->word), RS_LS_FREE);
 }
 
+/* The model's trace: a rival claims entry 0 and is slow, this thread is elected with entry 1, the
+ * rival publishes and has not looked yet. */
+Test(lease_table, store_finds_the_lease_behind_a_pending_rival)
+{
+    struct rs_place place = place_of(1);
+    uint32_t living = plant_living();
+    plant(&place, 0, RS_LS_CLAIMED, living);
+    cr_assert_eq(ask(&place), RS_LEASE_PRODUCER);
+    cr_assert_eq(rs_lw_state(entry(&place, 1)->word), RS_LS_HELD);
+    plant(&place, 0, RS_LS_PENDING, living);
+    cr_assert_eq(ask(&place), RS_LEASE_PRODUCER, "it still is");
+    cr_assert(rs_lease_stored(&f.store, slot, &place));
+    cr_assert_eq(rs_lw_state(entry(&place, 1)->word), RS_LS_STORED);
+}
+
 Test(lease_table, dead_rivals_are_no_rivals)
 {
     struct rs_place place = place_of(1);
