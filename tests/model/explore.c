@@ -176,7 +176,7 @@ static void trace_to(uint32_t state, struct trace *trace)
     }
 }
 
-static bool inside_reading(const struct m_thread *thread)
+bool explore_inside(const struct m_thread *thread)
 {
     return thread->point == M_look_place || thread->point == M_look_again ||
            thread->point == M_judge_word;
@@ -185,41 +185,26 @@ static bool inside_reading(const struct m_thread *thread)
 void explore_move(struct m_state *state, struct move move)
 {
     m_step(state, move.thread, (enum m_choice)move.choice);
-    while (!m_config->fine && !m_wrong && inside_reading(&state->thread[move.thread])) {
+    while (!m_config->fine && !m_wrong && explore_inside(&state->thread[move.thread])) {
         m_step(state, move.thread, C_step);
     }
 }
 
-/* A kind of transition: where the thread stood with its local variables, but without what differs
- * only by number (generations, which thread), and where it came to. */
-static bool new_context(const struct m_state *before, const struct m_state *after, struct move move)
+uint64_t explore_context(const struct m_state *before, const struct m_state *after,
+                         struct move move)
 {
     struct m_thread t = before->thread[move.thread], n = after->thread[move.thread];
-    uint8_t key[24] = {move.choice,
-                       t.point,
-                       t.stage,
-                       t.look_ret,
-                       t.run_ret,
-                       t.own_ret,
-                       t.judge_ret,
-                       t.endown_ret,
-                       t.cas_step,
-                       t.cas_ret,
-                       t.in_wait,
-                       t.expired,
-                       t.same,
-                       (uint8_t)(t.word & 15),
-                       (uint8_t)(t.ref_word & 15),
-                       n.point,
-                       n.look_ret,
-                       n.judge_ret,
-                       n.cas_step,
-                       n.cas_ret,
-                       n.stage,
-                       n.did[t.place],
-                       t.i,
-                       t.unproductive};
-    uint64_t hash = mix(7, key, sizeof(key));
+    uint8_t key[] = {
+        move.choice, t.point,      t.stage,         t.look_ret,     t.run_ret,  t.own_ret,
+        t.judge_ret, t.endown_ret, t.cas_step,      t.cas_ret,      t.in_wait,  t.expired,
+        t.same,      t.word & 15,  t.ref_word & 15, n.point,        n.look_ret, n.judge_ret,
+        n.cas_step,  n.cas_ret,    n.stage,         n.did[t.place], t.i,        t.unproductive,
+    };
+    return mix(7, key, sizeof(key));
+}
+
+static bool new_context(uint64_t hash)
+{
     size_t at = hash & all.context_mask;
     while (all.contexts[at]) {
         if (all.contexts[at] == hash) {
@@ -281,7 +266,7 @@ static bool expand(const struct m_state *state, uint32_t number, unsigned future
         if (is_new && hash % future_of == 0) {
             m_check_future(&after);
         }
-        bool shows = m_wrong || (found && new_context(state, &after, move));
+        bool shows = m_wrong || (found && new_context(explore_context(state, &after, move)));
         if (shows) {
             trace_to(number, &result->to);
             result->to.moves[result->to.length++] = move;
@@ -291,7 +276,7 @@ static bool expand(const struct m_state *state, uint32_t number, unsigned future
             return false;
         }
         if (shows) {
-            found(&result->to, context);
+            found(&result->to, explore_context(state, &after, move), context);
         }
         if (is_new) {
             front_add(next, &after, all.count - 1);
