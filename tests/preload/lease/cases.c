@@ -247,16 +247,21 @@ int main(int argc, char **argv)
     if (argc > 3 && strcmp(argv[1], "rank") == 0) {
         return rank_main(argc - 2, argv + 2);
     }
+    /* [ROUNDS [SEED [CASES]]]: only cases whose names begin so, and no kills */
+    const char *only = argc > 3 ? argv[3] : "";
     int rounds = argc > 1 ? atoi(argv[1]) : 200;
     unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)now_ms();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        for (int j = 0; j < 3 && cases[i].ranks[j]; j++) {
+        bool wanted = strncmp(cases[i].name, only, strlen(only)) == 0;
+        for (int j = 0; wanted && j < 3 && cases[i].ranks[j]; j++) {
             char name[128];
             snprintf(name, sizeof(name), "%s, %d ranks", cases[i].name, cases[i].ranks[j]);
             run_case(name, cases[i].run, cases[i].ranks[j]);
         }
     }
-    run_kill_cases();
+    if (!*only) {
+        run_kill_cases();
+    }
     run_rounds(rounds, seed);
     return print_summary();
 }
