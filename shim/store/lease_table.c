@@ -185,9 +185,13 @@ enum rs_owner_state rs_lease_judge(const struct rs_asker *asker, struct rs_lease
     if (rs_thread_alive(pid, tid, start)) {
         return RS_OWNER_ALIVE;
     }
-    /* Perhaps because the whole process has died since it was looked for. */
-    bool died = process_alive(segment, rs_lw_owner(ref.word), &pid) == 0;
-    return died ? RS_OWNER_DEAD : RS_OWNER_THREAD_GONE;
+    /* Perhaps because the whole process is about to die, or has died since it was looked for. */
+    RS_KILL_POINT(judge_ending);
+    if (rs_process_ending(pid)) {
+        return RS_OWNER_ALIVE; /* for a moment: its death will show */
+    }
+    return process_alive(segment, rs_lw_owner(ref.word), &pid) == 0 ? RS_OWNER_DEAD
+                                                                    : RS_OWNER_THREAD_GONE;
 }
 
 bool rs_lease_apply(struct rs_segment *segment, struct rs_lease_ref ref, uint64_t to)

@@ -4,6 +4,7 @@
  */
 #include "store/process.h"
 
+#include "base/dir.h"
 #include "store/store_sys.h"
 
 #include <stdatomic.h>
@@ -13,6 +14,8 @@
 struct stat_fields {
     int32_t pid;
     char state;
+    uint64_t flags;   /* PF_... of linux/sched.h */
+    uint64_t pending; /* signals for this thread */
     uint64_t threads;
     uint64_t start;
     uint64_t code, stack; /* where they begin: random, from exec(2) on; 0 or 1 when kept from us */
@@ -21,10 +24,12 @@ struct stat_fields {
 /* Fields behind the program's name, which is in brackets and may hold anything. */
 enum {
     FIELD_STATE = 3,
+    FIELD_FLAGS = 9,
     FIELD_THREADS = 20,
     FIELD_START = 22,
     FIELD_CODE = 26,
     FIELD_STACK = 28,
+    FIELD_PENDING = 31,
 };
 
 /* Inode of this process's pid namespace; 0: not asked yet. A process can't leave its namespace. */
@@ -47,8 +52,8 @@ static bool parse_stat(const char *text, struct stat_fields *out)
     }
     out->pid = (int32_t)digits(text);
     out->start = 0;
-    out->code = out->stack = 0;
-    for (int field = FIELD_STATE; field <= FIELD_STACK; field++) {
+    out->code = out->stack = out->flags = out->pending = 0;
+    for (int field = FIELD_STATE; field <= FIELD_PENDING; field++) {
         at = strchr(at, ' ');
         if (!at) {
             break;
@@ -56,6 +61,10 @@ static bool parse_stat(const char *text, struct stat_fields *out)
         at++;
         if (field == FIELD_STATE) {
             out->state = *at;
+        } else if (field == FIELD_FLAGS) {
+            out->flags = digits(at);
+        } else if (field == FIELD_PENDING) {
+            out->pending = digits(at);
         } else if (field == FIELD_THREADS) {
             out->threads = digits(at);
         } else if (field == FIELD_START) {
@@ -235,6 +244,48 @@ int rs_thread_alive(pid_t pid, pid_t tid, uint64_t start)
         return 1;
     }
     return found.start == start && found.state != 'Z' && found.state != 'X';
+}
+
+struct ending {
+    pid_t pid;
+    bool all;
+    int threads; /* but for a leader that is a zombie: alone it is a dead process */
+};
+
+/* A thread that ends because its process does has SIGKILL pending first, then one of these flags.
+ */
+static bool thread_ends(int fd, const char *name, void *context)
+{
+    enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400 };
+    const uint64_t sigkill = UINT64_C(1) << (9 - 1);
+    struct ending *ending = context;
+    struct stat_fields found;
+    pid_t tid = (pid_t)digits(name);
+    (void)fd;
+    if (read_stat_of(ending->pid, tid, &found)) {
+        bool over = found.state == 'Z' || found.state == 'X';
+        ending->threads += !over || tid != ending->pid;
+        ending->all =
+            over || (found.pending & sigkill) || (found.flags & (PF_EXITING | PF_SIGNALED));
+    }
+    return ending->all;
+}
+
+bool rs_process_ending(pid_t pid)
+{
+    char path[64];
+    struct stat_fields self;
+    struct ending ending = {.pid = pid, .all = true};
+    put_text(put_number(put_text(path, "/proc/"), pid), "/task");
+    int fd = proc_is_ours(&self)
+                 ? rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+                 : -1;
+    if (fd < 0) {
+        return false;
+    }
+    rs_dir_each(fd, thread_ends, &ending);
+    rs_sys_close(fd);
+    return ending.all && ending.threads > 0;
 }
 
 void rs_process_forked(void)

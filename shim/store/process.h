@@ -8,6 +8,7 @@
 #ifndef RS_STORE_PROCESS_H
 #define RS_STORE_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -37,6 +38,9 @@ int rs_tag_alive(uint64_t tag); /* like rs_process_alive() */
 
 /* Whether thread TID of the living process PID, started at START, still runs. In doubt it does. */
 int rs_thread_alive(pid_t pid, pid_t tid, uint64_t start);
+/* Whether all threads that the process still has are on their way out: it was killed or has called
+ * exit(), and will be dead when its memory and files are gone (seconds, with GPU memory). */
+bool rs_process_ending(pid_t pid);
 
 /* In a fork child: forgets the cached namespace. */
 void rs_process_forked(void);

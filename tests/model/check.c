@@ -14,7 +14,7 @@ static bool is(uint16_t word, enum rs_lease_state state)
 
 static bool owner_alive(const S *s, const struct m_entry *entry)
 {
-    return s->alive >> rs_lw_owner(m_unpack(entry->word)).slot & 1;
+    return (s->alive & ~s->ending) >> rs_lw_owner(m_unpack(entry->word)).slot & 1;
 }
 
 /* An unproductive end must have a cause: the owner itself, the exit of its thread while the process
@@ -233,6 +233,8 @@ static bool ended(const S *s)
 static void together(S s)
 {
     int slices = 0, rounds = 0;
+    s.alive &= (uint8_t)~s.ending;
+    s.ending = 0;
     bool over = false;
     for (int i = 0; i < m_config->threads; i++) {
         s.thread[i].expired = 0;

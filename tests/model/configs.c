@@ -176,9 +176,9 @@ const struct m_config m_configs[] = {
         .budget = {[C_die] = 2, [C_fail] = 1},
     },
     {
-        .name = "four: four processes",
+        .name = "four: four processes, one entry",
         .is_long = true,
-        .entries = 2,
+        .entries = 1,
         .places = 1,
         .threads = 4,
         .alike = true,
@@ -188,9 +188,9 @@ const struct m_config m_configs[] = {
         .budget = {[C_die] = 1},
     },
     {
-        .name = "three kinds, three processes",
+        .name = "three processes, an FX graph and its Triton kernel",
         .is_long = true,
-        .entries = 3,
+        .entries = 2,
         .places = 2,
         .threads = 3,
         .alike = true,
@@ -198,6 +198,18 @@ const struct m_config m_configs[] = {
         .process = {0, 1, 2},
         .script = {"?a?b!b!a", "?a?b!b!a", "?a?b!b!a"},
         .budget = {[C_die] = 1},
+    },
+    {
+        .name = "three entries, three processes",
+        .is_long = true,
+        .entries = 3,
+        .places = 1,
+        .threads = 3,
+        .alike = true,
+        .kind = {1},
+        .process = {0, 1, 2},
+        .script = {"?a!a", "?a!a", "?a!a"},
+        .budget = {[C_die] = 1, [C_fail] = 1, [C_exit] = 1, [C_expire] = 1, [C_signal] = 1},
     },
     {
         .name = "two processes of two threads, everything may happen",
@@ -208,7 +220,7 @@ const struct m_config m_configs[] = {
         .kind = {1},
         .process = {0, 0, 1, 1},
         .script = {"?a!a", "?a!a", "?a!a", "?a!a"},
-        .budget = {[C_die] = 1, [C_fail] = 1, [C_exit] = 1, [C_expire] = 1, [C_signal] = 1},
+        .budget = {[C_die] = 1, [C_exit] = 1},
     },
 };
 const int m_config_count = sizeof(m_configs) / sizeof(m_configs[0]);

@@ -77,7 +77,7 @@ static uint64_t rank_of(const struct m_state *s, int thread)
     struct m_thread t = s->thread[thread];
     rename_thread(&t, nobody);
     t.judge_tid = 0;
-    return mix(s->alive >> thread & 1, &t, sizeof(t));
+    return mix((s->alive >> thread & 1) | (s->ending >> thread & 1) << 1, &t, sizeof(t));
 }
 
 /* Where all threads have processes of their own and the same script, states that differ only in the
@@ -87,7 +87,7 @@ static struct m_state canonical(const struct m_state *s)
     struct m_state to = *s;
     uint64_t ranks[M_THREADS];
     uint8_t names[M_THREADS] = {0};
-    to.alive = 0;
+    to.alive = to.ending = 0;
     for (int i = 0; i < m_config->threads; i++) {
         ranks[i] = rank_of(s, i);
     }
@@ -100,6 +100,7 @@ static struct m_state canonical(const struct m_state *s)
         to.thread[names[i]] = s->thread[i];
         rename_thread(&to.thread[names[i]], names);
         to.alive |= (uint8_t)((s->alive >> i & 1) << names[i]);
+        to.ending |= (uint8_t)((s->ending >> i & 1) << names[i]);
     }
     for (int i = 0; i < m_config->entries; i++) {
         struct m_entry *entry = &to.entry[i];
@@ -122,6 +123,7 @@ static uint64_t hash_of(const struct m_state *state)
     hash = mix(hash, s->place, (size_t)m_config->places * sizeof(s->place[0]));
     hash = mix(hash, s->thread, (size_t)m_config->threads * sizeof(s->thread[0]));
     hash = mix(hash, &s->alive, 1);
+    hash = mix(hash, &s->ending, 1);
     hash = mix(hash, s->budget, sizeof(s->budget));
     return hash ? hash : 1;
 }

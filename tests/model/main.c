@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < m_config_count; i++) {
         m_config = &m_configs[i];
         if (begins(m_config->name, only) && (all || *only || !m_config->is_long)) {
-            as_it_is(limit, all ? 1 : 4);
+            as_it_is(limit, all ? 1 : 8);
         }
     }
     for (int i = MUTANT_none + 1; i < MUTANT_COUNT && !*only; i++) {

@@ -38,6 +38,7 @@ enum {
     X(judge_word)                                                                                  \
     X(judge_process)                                                                               \
     X(judge_thread)                                                                                \
+    X(judge_ending)                                                                                \
     X(lease_apply)                                                                                 \
     X(lease_claimed)                                                                               \
     X(lease_sign)                                                                                  \
@@ -66,7 +67,8 @@ extern const char *const m_point_names[M_POINT_COUNT];
     X(slice)  /* FUTEX_WAIT runs into its time */                                                  \
     X(signal) /* a signal handler runs */                                                          \
     X(expire) /* the deadline of its wait is over */                                               \
-    X(die)    /* SIGKILL to its process */
+    X(die)    /* SIGKILL to its process */                                                         \
+    X(reap)   /* the last of a process that was killed is gone */
 enum m_choice {
 #define X(name) C_##name,
     M_CHOICES(X)
@@ -109,7 +111,7 @@ struct m_state {
     struct m_entry entry[M_ENTRIES];
     struct m_place place[M_PLACES];
     struct m_thread thread[M_THREADS];
-    uint8_t alive; /* processes, by bit */
+    uint8_t alive, ending; /* processes, by bit; ENDING: threads gone, process not yet */
     uint8_t budget[C_COUNT];
 };
 
@@ -145,6 +147,7 @@ struct m_config {
     X(run_late, marks, "the run of a mark is read behind the second reading of the word")          \
     X(lowest_only, race, "a store ends the lowest active entry or none")                           \
     X(gone_first, twice, "behind a thread that is gone, the process is not looked for again")      \
+    X(not_ending, twice, "behind a thread that is gone, a process on its way out counts as alive") \
     X(no_order, cross, "who holds a lease waits for any other")                                    \
     X(fork_keeps, holder, "a fork child keeps its parent's slot and leases")                       \
     X(forgets_marks, twice, "marks of the present run make room")                                  \
@@ -160,6 +163,7 @@ extern const struct m_config m_configs[];
 extern const int m_config_count;
 extern const struct m_config *m_config;
 extern enum m_mutant m_mutant;
+extern bool m_dies_at_once; /* no state between SIGKILL and the end of the process */
 extern const char *m_wrong; /* set by a step that breaks a property */
 
 void m_start(struct m_state *state);

@@ -183,6 +183,15 @@ static void judge_thread(S *s, T *t)
     } else if (m_mutant == MUTANT_gone_first) {
         p_judged(s, t, THREAD_GONE);
     } else {
+        t->point = M_judge_ending;
+    }
+}
+
+static void judge_ending(S *s, T *t)
+{
+    if (s->ending >> rs_lw_owner(m_unpack(t->ref_word)).slot & 1 && m_mutant != MUTANT_not_ending) {
+        p_judged(s, t, ALIVE);
+    } else {
         t->found = 1;
         t->point = M_judge_process;
     }
@@ -250,6 +259,8 @@ static void judge_step(S *s, T *t)
         judge_process(s, t);
     } else if (t->point == M_judge_thread) {
         judge_thread(s, t);
+    } else if (t->point == M_judge_ending) {
+        judge_ending(s, t);
     } else if (s->entry[t->ref].word == t->ref_word) {
         t->point = M_judge_process;
     } else {
@@ -291,12 +302,13 @@ void m_store_step(S *s, T *t)
         [M_look_again] = look_step,      [M_run_read] = p_run_read,
         [M_own_word] = p_own_word,       [M_judge_fields] = judge_step,
         [M_judge_word] = judge_step,     [M_judge_process] = judge_step,
-        [M_judge_thread] = judge_step,   [M_lease_apply] = apply,
-        [M_lease_claimed] = write_step,  [M_lease_sign] = write_step,
-        [M_lease_sign_run] = write_step, [M_lease_ended] = turn,
-        [M_lease_turned] = wake,         [M_reclaim_word] = reclaim_word,
-        [M_reclaim_mark] = reclaim_mark, [M_wait_turn] = p_wait_step,
-        [M_wait_word] = p_wait_step,     [M_wait_sleep] = p_wait_step,
+        [M_judge_thread] = judge_step,   [M_judge_ending] = judge_step,
+        [M_lease_apply] = apply,         [M_lease_claimed] = write_step,
+        [M_lease_sign] = write_step,     [M_lease_sign_run] = write_step,
+        [M_lease_ended] = turn,          [M_lease_turned] = wake,
+        [M_reclaim_word] = reclaim_word, [M_reclaim_mark] = reclaim_mark,
+        [M_wait_turn] = p_wait_step,     [M_wait_word] = p_wait_step,
+        [M_wait_sleep] = p_wait_step,
     };
     steps[t->point](s, t);
 }

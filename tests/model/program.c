@@ -14,6 +14,7 @@ enum { FRESH, WAITED, PRODUCER }; /* stage of a look-up */
 
 const struct m_config *m_config;
 enum m_mutant m_mutant;
+bool m_dies_at_once;
 const char *m_wrong;
 
 const char *const m_point_names[M_POINT_COUNT] = {
@@ -81,12 +82,18 @@ static bool may_store(const S *s, const T *t)
     return did == DID_PRODUCE || did == DID_NATIVE;
 }
 
+static bool ending(const S *s, int thread)
+{
+    return s->ending >> m_config->process[thread] & 1;
+}
+
 bool m_enabled(const S *s, int thread, enum m_choice choice)
 {
     const T *t = &s->thread[thread];
     int child = m_config->child;
     bool alive = m_alive(s, thread) && t->point != M_gone;
-    if (choice != C_step && choice != C_slice && s->budget[choice] == 0) {
+    bool counted = choice != C_step && choice != C_slice && choice != C_reap;
+    if (counted && s->budget[choice] == 0) {
         return false;
     }
     switch (choice) {
@@ -105,7 +112,9 @@ bool m_enabled(const S *s, int thread, enum m_choice choice)
     case C_expire:
         return alive && t->in_wait && !t->expired;
     case C_die:
-        return m_alive(s, thread) && first_of_process(thread);
+        return m_alive(s, thread) && first_of_process(thread) && !ending(s, thread);
+    case C_reap:
+        return first_of_process(thread) && ending(s, thread);
     case C_COUNT:
         break;
     }
@@ -243,6 +252,13 @@ static void end_thread(S *s, T *t)
     t->point = M_gone;
 }
 
+static void reap(S *s, int thread)
+{
+    uint8_t others = (uint8_t) ~(1u << m_config->process[thread]);
+    s->ending &= others;
+    s->alive &= others;
+}
+
 static void die(S *s, int thread)
 {
     for (int i = 0; i < m_config->threads; i++) {
@@ -256,13 +272,16 @@ static void die(S *s, int thread)
         end_thread(s, t);
         memset(t->did, 0, sizeof(t->did));
     }
-    s->alive &= (uint8_t) ~(1u << m_config->process[thread]);
+    s->ending |= (uint8_t)(1u << m_config->process[thread]);
+    if (m_dies_at_once) {
+        reap(s, thread);
+    }
 }
 
 void m_step(S *s, int thread, enum m_choice choice)
 {
     T *t = &s->thread[thread];
-    s->budget[choice] -= s->budget[choice] > 0 && choice != C_step && choice != C_slice;
+    s->budget[choice] -= s->budget[choice] > 0;
     switch (choice) {
     case C_step:
     case C_slice:
@@ -294,6 +313,9 @@ void m_step(S *s, int thread, enum m_choice choice)
         break;
     case C_die:
         die(s, thread);
+        break;
+    case C_reap:
+        reap(s, thread);
         break;
     case C_COUNT:
         break;
