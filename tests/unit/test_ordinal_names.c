@@ -82,6 +82,33 @@ Test(names, wrapper_of_another_text)
     cr_assert_eq(scan_as(&p, RS_KIND_fx_entry).reason, RS_REFUSED_wrapper_name);
 }
 
+/* A source that holds no ordinal keeps its name, however short it is: the device stands elsewhere.
+ */
+Test(names, of_a_source_without_sites)
+{
+    static struct pickle p, to;
+    static const char *const sources[] = {
+        "x = 1", "x = 1 # longer than any name is, but without a device in it at all"};
+    for (unsigned i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        char wrapper[RS_NAME + 1];
+        name_of(sources[i], wrapper);
+        begin_object(&p, FX_ENTRY);
+        put_str(&p, "cache_key");
+        put_str(&p, wrapper);
+        put_str(&p, "source_code");
+        put_str(&p, sources[i]);
+        put_str(&p, "device_idxs");
+        OPS(&p, "\x8f(");
+        put_int(&p, 3);
+        OPS(&p, "\x90");
+        end_object(&p);
+        cr_assert_eq(rewrite_as(&p, RS_KIND_fx_entry, 5, &to), RS_OK);
+        cr_assert_eq(to.size, p.size);
+        cr_assert_not_null(memmem(to.data, to.size, wrapper, RS_NAME), "%s", sources[i]);
+        cr_assert_not_null(memmem(to.data, to.size, "(K\5\x90", 4));
+    }
+}
+
 static void make_constant(struct pickle *p, const char *key)
 {
     char source[] = "with torch.cuda._DeviceGuard(3):\n    f(weight_cuda3)";
