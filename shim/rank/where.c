@@ -190,6 +190,33 @@ static bool split(struct rs_where *where)
     return true;
 }
 
+/* Puts NAME behind the directory in WHERE's path, which is LENGTH bytes long. */
+static bool append(struct rs_where *where, ssize_t length, const char *name, size_t name_length)
+{
+    size_t at = length > 0 ? (size_t)length : 0;
+    if (!at || where->path[0] != '/' || at + 1 + name_length >= sizeof(where->path)) {
+        return false;
+    }
+    if (at > 1) {
+        where->path[at++] = '/';
+    }
+    memcpy(where->path + at, name, name_length);
+    where->path[at + name_length] = '\0';
+    return true;
+}
+
+/* PATH behind the working directory, as it is spelled: what is left where there is no /proc. */
+static bool below_working_directory(int dirfd, const char *path, size_t length,
+                                    struct rs_where *where)
+{
+    if (dirfd != AT_FDCWD || path[0] == '/') {
+        return false;
+    }
+    /* The kernel counts the zero byte. */
+    ssize_t got = syscall(SYS_getcwd, where->path, sizeof(where->path));
+    return append(where, got - 1, path, length);
+}
+
 /* The directory of PATH as the kernel sees it (links, "..", DIRFD and the working directory
  * resolved), and the last component behind it. */
 static bool resolve(int dirfd, const char *path, struct rs_where *where)
@@ -218,18 +245,12 @@ static bool resolve(int dirfd, const char *path, struct rs_where *where)
         got = rs_sys_readlinkat(AT_FDCWD, link, where->path, sizeof(where->path) - 1);
     }
     rs_sys_close(fd);
-    if (got <= 0 || where->path[0] != '/' ||
-        (size_t)got + 1 + (length - name) >= sizeof(where->path)) {
-        rs_count(RS_C_path_errors, 1);
-        return false;
+    if (append(where, got, path + name, length - name) ||
+        (got <= 0 && below_working_directory(dirfd, path, length, where))) {
+        return true;
     }
-    size_t at = (size_t)got;
-    if (at > 1) {
-        where->path[at++] = '/';
-    }
-    memcpy(where->path + at, path + name, length - name);
-    where->path[at + length - name] = '\0';
-    return true;
+    rs_count(RS_C_path_errors, 1);
+    return false;
 }
 
 bool rs_where(int dirfd, const char *path, struct rs_where *where)

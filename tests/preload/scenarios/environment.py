@@ -135,3 +135,18 @@ def secure(room):
         raise Skipped('no setuid programs here: ' + short(said))
     if said[0][1].split() != ['True', canonical, 'True'] or said[1][1].split()[2:] != ['True'] or canonical in said[1][1]:
         raise Failed(short(said))
+
+
+@scenario('environment: a rank that enters a chroot after its first key')
+def chroot(room):
+    """Another root, no /proc, the cache by another name: a miss at worst."""
+    need_root()
+    program = ('import hashlib, os, sys, zlib\nhashlib.sha256(open(sys.argv[1], "rb").read()).digest()\nos.chroot(sys.argv[2]); os.chdir("/")\n'
+               'for path in sys.argv[3:]:\n try:\n  data = open(path, "rb").read(); print(len(data), zlib.crc32(data) & 0xffffffff, os.stat(path).st_size)\n'
+               ' except OSError as error: print(error.strerror)')
+    inside = os.path.relpath(room.fx, room.folder)
+    command = [PYTHON, '-c', program, room.details, room.folder, '/' + inside, inside, '/nothing']
+    plain, got = room.run(command, 'plain'), room.run(command, 'active')
+    raw = plain[1].splitlines()[0]
+    if got[0] or got[2] or plain[0] or raw in got[1] or got[1].splitlines()[2:] != ['No such file or directory']:
+        raise Failed(short((plain, got)))
