@@ -9,6 +9,7 @@ from pathlib import Path
 import collective_cases
 import race_cases
 import rig
+import stage_cases
 from case import DEVICES, Failed, gpu
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "demo"))
@@ -225,6 +226,6 @@ QUICK = {"driver": driver, "user": user, "adopt": adopt, "genuine": genuine, "ji
          "two-devices-10": two_devices_10, "two-devices-01": two_devices_01,
          "digests-sample": digests_sample}
 FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_stored,
-        "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **race_cases.FULL,
+        "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **race_cases.FULL, **stage_cases.FULL,
         "mega-cache": mega_cache, "two-devices-pool": two_devices_pool, "pool-fork": pool_fork, "pool-spawn": pool_spawn,
         "two-devices-turned": two_devices_turned, "digests-all": digests_all}

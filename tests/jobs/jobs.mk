@@ -14,7 +14,7 @@ TORCH_JOBS_SHARED = --library $(BUILD)/librankshare.so --tool $(BUILD)/rankshare
 torch-env:
 	ci/torch-env $(TORCH_VERSION)
 
-test-torch: $(BUILD)/librankshare.so $(BUILD)/rankshare
+test-torch: $(BUILD)/librankshare.so $(BUILD)/rankshare $(BUILD)/test/librankshare.so
 	$(TORCH_JOBS) --set full $(TORCH_JOBS_SHARED)
 
 test-torch-quick: $(BUILD)/librankshare.so $(BUILD)/rankshare
