@@ -4,6 +4,9 @@
  */
 #include "artifact.h"
 
+#include "ordinal/flags.h"
+#include "ordinal/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,18 +34,21 @@ void artifact_free(struct artifact *artifact)
     free(artifact->memory);
 }
 
-enum rs_reason artifact_reason(const struct artifact *artifact)
+enum rs_reason artifact_reason(const struct artifact *artifact, const char *torch_version)
 {
     const struct rs_report *report = &artifact->report;
+    bool details = artifact->kind == RS_KIND_fx_details || artifact->kind == RS_KIND_aot_details;
 
     if (report->reason != RS_OK)
         return report->reason;
     if (report->private_ordinal >= 0)
         return RS_REFUSED_second_ordinal;
-    /* Generated Python isn't looked up by a shared key, so what it calls refuses nothing. */
-    if (report->collectives && artifact->kind != RS_KIND_python)
-        return RS_REFUSED_collective;
-    return RS_OK;
+    if (report->comms & RS_COMMS_SYMM_MEM)
+        return RS_REFUSED_symm_mem;
+    if (details && report->dtensor)
+        return RS_REFUSED_dtensor;
+    /* An entry with collectives is as good as its key. */
+    return details && report->comms ? rs_flags_refusal(rs_flags_of(report, torch_version)) : RS_OK;
 }
 
 void artifact_refusal(const struct artifact *artifact, enum rs_reason reason)

@@ -21,9 +21,15 @@ struct artifact {
 bool artifact_open(struct artifact *artifact, const char *path);
 void artifact_free(struct artifact *artifact);
 
-/* Why ARTIFACT is not shared between ranks, or RS_OK: the engine's reason, else what the ranks
- * themselves refuse. */
-enum rs_reason artifact_reason(const struct artifact *artifact);
+/* Why ARTIFACT is not shared between ranks under this torch.__version__ ("": not known), or RS_OK:
+ * the engine's reason, else what the ranks themselves refuse. */
+enum rs_reason artifact_reason(const struct artifact *artifact, const char *torch_version);
+
+/* For argp: what both verbs that judge take. */
+#define ARTIFACT_TORCH                                                                             \
+    {                                                                                              \
+        "torch", 'T', "VERSION", 0, "judge details with collectives as this torch would", 0        \
+    }
 
 /* Says on standard error why the artifact is refused. */
 void artifact_refusal(const struct artifact *artifact, enum rs_reason reason);

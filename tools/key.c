@@ -11,6 +11,7 @@
 
 struct arguments {
     const char *file;
+    const char *torch;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -18,6 +19,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct arguments *arguments = state->input;
 
     switch (key) {
+    case 'T':
+        arguments->torch = arg;
+        return 0;
     case ARGP_KEY_ARG:
         if (arguments->file)
             argp_error(state, "one file, please");
@@ -41,7 +45,7 @@ static void print_key(const char *label, enum rs_kind kind, const struct rs_piec
     printf("%-9s %c%s\n", label, kind == RS_KIND_fx_details ? 'f' : 'a', name);
 }
 
-static int print_keys(struct artifact *details)
+static int print_keys(struct artifact *details, const char *torch_version)
 {
     struct iovec whole = {(void *)(uintptr_t)details->bytes.data, details->bytes.size};
     struct rs_pieces native = {&whole, 1, details->bytes.size};
@@ -55,7 +59,7 @@ static int print_keys(struct artifact *details)
         return TOOL_UNREADABLE;
     }
     print_key("native", details->kind, &native);
-    enum rs_reason reason = artifact_reason(details);
+    enum rs_reason reason = artifact_reason(details, torch_version);
     if (reason == RS_OK)
         reason = rs_ordinal_rewrite(&details->arena, details->bytes, details->kind, NULL, 0,
                                     &canonical, &report);
@@ -69,7 +73,9 @@ static int print_keys(struct artifact *details)
 
 int verb_key(int argc, char **argv)
 {
+    static const struct argp_option options[] = {ARTIFACT_TORCH, {0}};
     static const struct argp argp = {
+        .options = options,
         .parser = parse,
         .args_doc = "FILE",
         .doc =
@@ -78,7 +84,7 @@ int verb_key(int argc, char **argv)
             "FILE may be - for standard input. Exit status: 0, 1 wrong usage, 2 unreadable or no "
             "details, 3 refused: then only the native key is printed.",
     };
-    struct arguments arguments = {NULL};
+    struct arguments arguments = {NULL, ""};
     struct artifact details;
     int status;
 
@@ -86,7 +92,7 @@ int verb_key(int argc, char **argv)
         return status;
     if (!artifact_open(&details, arguments.file))
         return TOOL_UNREADABLE;
-    status = print_keys(&details);
+    status = print_keys(&details, arguments.torch);
     artifact_free(&details);
     return tool_flush() ? status : TOOL_UNREADABLE;
 }

@@ -10,6 +10,7 @@
 
 struct arguments {
     bool json;
+    const char *torch;
     char **files;
     int count;
 };
@@ -18,10 +19,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
 
-    (void)arg;
     switch (key) {
     case 'J':
         arguments->json = true;
+        return 0;
+    case 'T':
+        arguments->torch = arg;
         return 0;
     case ARGP_KEY_ARG:
         return ARGP_ERR_UNKNOWN; /* all of them at once, below */
@@ -91,6 +94,7 @@ int verb_ordinals(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"json", 'J', NULL, 0, "print JSON (schema 1)", 0},
+        ARTIFACT_TORCH,
         {0},
     };
     static const struct argp argp = {
@@ -103,7 +107,7 @@ int verb_ordinals(int argc, char **argv)
                "unreadable, else 3 when one is refused.",
     };
     static const char *const heads[] = {"KIND", "ORDINALS", "SITES", "VERDICT", "REASON", "FILE"};
-    struct arguments arguments = {0};
+    struct arguments arguments = {.torch = ""};
     bool unreadable = false, refused = false;
     struct table table;
     int status;
@@ -121,7 +125,7 @@ int verb_ordinals(int argc, char **argv)
             unreadable = true;
             continue;
         }
-        enum rs_reason reason = artifact_reason(&artifact);
+        enum rs_reason reason = artifact_reason(&artifact, arguments.torch);
         refused = refused || reason != RS_OK;
         if (arguments.json)
             json_array_append_new(files, to_json(&artifact, reason));

@@ -64,7 +64,7 @@ static void entry_facts(struct rs_engine *engine, const struct rs_graph *graph)
     if (rs_state_get(graph, graph->root, RS_WORD_source_code, &value) &&
         rs_node(graph, value)->kind == RS_NODE_STR) {
         engine->source = rs_node_text(graph, value);
-        engine->report->collectives = rs_text_has_collectives(engine->source, true);
+        engine->report->comms = rs_text_comms(engine->source, true);
     }
     if (rs_state_get(graph, graph->root, RS_WORD_cache_key, &value) &&
         rs_node(graph, value)->kind == RS_NODE_STR && rs_node_text(graph, value).size == RS_NAME) {

@@ -38,7 +38,8 @@ struct rs_report {
     uint64_t ordinals[2];  /* bit N: ordinal N occurs */
     uint32_t sites;        /* places that name an ordinal */
     uint32_t none_sites;   /* places where the device index is None (compile_on_one_rank) */
-    bool collectives;      /* the graph's code holds collectives */
+    unsigned comms;        /* what the graph's code does with other ranks: enum rs_comms */
+    bool dtensor;          /* details: distributed tensors or meshes are among the inputs */
     bool has_torch_key;    /* details: torch_key is filled in */
     uint8_t torch_key[RS_TORCH_KEY_SIZE];
     /* details: grad_enabled, -1 where the details don't say */

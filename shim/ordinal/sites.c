@@ -149,11 +149,43 @@ static bool takes_integer(struct finder *f, const struct rs_node *call)
 static void graph_code(struct finder *f, uint32_t index)
 {
     struct rs_node *node = rs_node(f->graph, index);
+    struct rs_report *report = f->engine->report;
     if (node->kind == RS_NODE_STR && !(node->flags & RS_FLAG_READ)) {
+        struct rs_bytes code = rs_node_text(f->graph, index);
         node->flags |= RS_FLAG_READ;
-        f->engine->report->collectives |=
-            rs_text_has_collectives(rs_node_text(f->graph, index), false);
+        report->comms |= rs_text_comms(code, false);
+        report->dtensor |= memmem(code.data, code.size, "torch_distributed_", 18) != NULL;
     }
+}
+
+/* Details hold a subclass of Tensor as 32 hex digits: a BLAKE2 of what it says of itself. For a
+ * DTensor that is its mesh, placements and global shape, and neither this rank's place in the mesh
+ * nor its part's shape. */
+static void subclass(struct finder *f, uint32_t arguments)
+{
+    enum { DIGEST_HEX = 32 };
+    uint32_t argument;
+    if (!rs_child(f->graph, arguments, 0, &argument) ||
+        rs_node(f->graph, argument)->kind != RS_NODE_STR) {
+        return;
+    }
+    struct rs_bytes text = rs_node_text(f->graph, argument);
+    size_t hex = 0;
+    while (hex < text.size && ((text.data[hex] >= '0' && text.data[hex] <= '9') ||
+                               (text.data[hex] >= 'a' && text.data[hex] <= 'f'))) {
+        hex++;
+    }
+    f->engine->report->dtensor |= text.size == DIGEST_HEX && hex == DIGEST_HEX;
+}
+
+/* A class of torch.distributed: a mesh, a placement, a distributed tensor's description. */
+static void distributed(struct finder *f, const struct rs_node *global)
+{
+    static const char prefix[] = "torch.distributed.";
+    struct rs_bytes module = rs_node_text(f->graph, global->a);
+    f->engine->report->dtensor |= rs_node(f->graph, global->a)->kind == RS_NODE_STR &&
+                                  module.size >= sizeof(prefix) - 1 &&
+                                  memcmp(module.data, prefix, sizeof(prefix) - 1) == 0;
 }
 
 static void graph_imports(struct finder *f, const struct rs_node *call)
@@ -193,6 +225,9 @@ static enum rs_reason object_sites(struct finder *f, uint32_t index)
         return tuner(f, index);
     case RS_WORD_reduce_graph_module:
         graph_imports(f, node);
+        return RS_OK;
+    case RS_WORD_ident:
+        subclass(f, node->b);
         return RS_OK;
     default:
         return (rs_callee(f->graph, index)->flags & RS_FLAG_DEVICE) && takes_integer(f, node)
@@ -329,6 +364,8 @@ enum rs_reason rs_find_sites(struct rs_engine *engine, struct rs_graph *graph)
         const struct rs_node *node = rs_node(graph, i);
         if (node->kind == RS_NODE_CALL) {
             reason = object_sites(&f, i);
+        } else if (node->kind == RS_NODE_GLOBAL) {
+            distributed(&f, node);
         }
         if (reason == RS_OK && (node->flags & RS_FLAG_PAIRS)) {
             reason = pairs(&f, node);

@@ -266,24 +266,37 @@ enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_
     return RS_OK;
 }
 
-bool rs_text_has_collectives(struct rs_bytes text, bool wrapper)
+/* `_c10d_functional`, `c10d.`; but every wrapper binds `_distributed_c10d._SymmetricMemory`. */
+static bool calls_c10d(struct rs_bytes text)
 {
-    /* `_c10d_functional`, `c10d.`; but every wrapper binds `_distributed_c10d._SymmetricMemory`. */
+    static const char bound[] = "_distributed_c10d._SymmetricMemory";
+    enum { BEFORE_C10D = 13 };
     const uint8_t *end = text.data + text.size;
     for (const uint8_t *at = text.data; at < end; at++) {
-        static const char bound[] = "_distributed_c10d.";
         at = memmem(at, (size_t)(end - at), "c10d", 4);
         if (!at) {
             break;
         }
         size_t before = (size_t)(at - text.data), behind = (size_t)(end - at);
-        bool only_bound = before >= 13 && behind >= sizeof(bound) - 14 &&
-                          memcmp(at - 13, bound, sizeof(bound) - 1) == 0;
+        bool only_bound = before >= BEFORE_C10D && behind >= sizeof(bound) - 1 - BEFORE_C10D &&
+                          memcmp(at - BEFORE_C10D, bound, sizeof(bound) - 1) == 0;
         if (!only_bound) {
             return true;
         }
     }
+    return false;
+}
+
+unsigned rs_text_comms(struct rs_bytes text, bool wrapper)
+{
+    unsigned found = 0;
+    if (calls_c10d(text) || memmem(text.data, text.size, "ops._dtensor.", 13)) {
+        found = RS_COMMS_COLLECTIVES;
+    }
     /* The binding is an assignment; a call has its parenthesis. */
-    return memmem(text.data, text.size, "symm_mem", 8) != NULL ||
-           (wrapper && memmem(text.data, text.size, "empty_strided_p2p(", 18) != NULL);
+    if (memmem(text.data, text.size, "symm_mem", 8) ||
+        (wrapper && memmem(text.data, text.size, "empty_strided_p2p(", 18))) {
+        found |= RS_COMMS_COLLECTIVES | RS_COMMS_SYMM_MEM;
+    }
+    return found;
 }

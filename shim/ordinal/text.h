@@ -29,7 +29,11 @@ enum rs_reason rs_text_scan(struct rs_arena *arena, const uint8_t *data, uint32_
 /* True for what may stand in a Python name. */
 bool rs_text_is_word(uint8_t c);
 
-/* True when the graph code in TEXT (a WRAPPER's, or that of a traced graph) calls collectives. */
-bool rs_text_has_collectives(struct rs_bytes text, bool wrapper);
+/* What the graph code in TEXT (a WRAPPER's, or that of a traced graph) does with other ranks. */
+enum rs_comms {
+    RS_COMMS_COLLECTIVES = 1,
+    RS_COMMS_SYMM_MEM = 2, /* memory that ranks share: buffers with an id made up in compilation */
+};
+unsigned rs_text_comms(struct rs_bytes text, bool wrapper);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "ordinal/flags.h"
+#include "ordinal/text.h"
 #include "rank/count.h"
 #include "rank/env.h"
 #include "rank/known.h"
@@ -26,20 +27,52 @@ static enum rs_reason other_door(const struct rs_python_facts *facts)
     return facts->vllm ? RS_REFUSED_blob_user : RS_OK;
 }
 
-static enum rs_reason reason_to_refuse(const struct rs_report *report,
-                                       const struct rs_python_facts *facts)
+/* Nothing of this process is shared. */
+static enum rs_reason process_refuses(const struct rs_report *report,
+                                      const struct rs_python_facts *facts)
 {
-    if (report->reason != RS_OK) {
-        return report->reason;
-    }
-    if (report->collectives) {
-        return RS_REFUSED_collective;
-    }
     enum rs_reason reason = other_door(facts);
     if (reason == RS_OK && rs_report_ordinal(report) >= 0 && !rs_views_work()) {
         reason = RS_REFUSED_views;
     }
     return reason;
+}
+
+/* What is compiled from these details may differ between ranks for which they are the same. */
+static enum rs_reason graph_refuses(const struct rs_report *report, unsigned flags)
+{
+    if (report->reason != RS_OK) {
+        return report->reason;
+    }
+    if (report->comms & RS_COMMS_SYMM_MEM) {
+        return RS_REFUSED_symm_mem;
+    }
+    if (report->dtensor) {
+        return RS_REFUSED_dtensor;
+    }
+    return report->comms ? rs_flags_refusal(flags) : RS_OK;
+}
+
+enum rs_reason rs_comms_refusal(const struct rs_report *report, enum rs_treatment treatment,
+                                unsigned flags)
+{
+    if (report->comms & RS_COMMS_SYMM_MEM) {
+        return RS_REFUSED_symm_mem;
+    }
+    if (!report->comms) {
+        return RS_OK;
+    }
+    switch (treatment) {
+    case RS_TREAT_CANONICAL:
+        return rs_flags_refusal(flags);
+    case RS_TREAT_UNKNOWN:
+    case RS_TREAT_FORGOTTEN:
+        return rs_flags_refusal(rs_known_flags());
+    case RS_TREAT_NATIVE:
+    case RS_TREAT_PRIVATE:
+        break; /* its own entry, whatever is in it */
+    }
+    return RS_OK;
 }
 
 static void refuse(struct rs_hash_plan *plan, enum rs_reason reason, size_t where)
@@ -52,9 +85,12 @@ static void refuse(struct rs_hash_plan *plan, enum rs_reason reason, size_t wher
            where);
 }
 
-/* The details of a second device: neither the native key (that of cuda:0 is the canonical one) nor
- * the canonical one. */
-static void make_private(struct rs_hash_plan *plan, const uint8_t *data, size_t size)
+/* Neither the native key (that of cuda:0 is the canonical one) nor the canonical one: the details
+ * of a second device, or AOT details that are refused while the FX graphs that their entry names
+ * are shared. Under its native key that entry would lead a process without the library to the code
+ * of cuda:0. */
+static void make_private(struct rs_hash_plan *plan, const uint8_t *data, size_t size,
+                         enum rs_reason reason)
 {
     char salt[RS_SALT_MAX];
     size_t length = rs_salt_write(plan->ordinal, salt);
@@ -69,8 +105,8 @@ static void make_private(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     plan->replace = true;
     plan->treatment = RS_TREAT_PRIVATE;
     rs_count(RS_C_keys_private, 1);
-    rs_count_refusal(RS_REFUSED_second_ordinal);
-    rs_node_event(RS_EVENT_REFUSED, plan->kind, NULL, RS_REFUSED_second_ordinal);
+    rs_count_refusal(reason);
+    rs_node_event(RS_EVENT_REFUSED, plan->kind, NULL, (uint64_t)reason);
 }
 
 /* CANONICAL: the details with every ordinal set to 0. */
@@ -117,13 +153,20 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     if (report.has_torch_key) {
         rs_torch_key_set(report.torch_key);
     }
-    plan->flags = rs_flags_of(&report.flags, facts->torch_version);
+    plan->flags = rs_flags_of(&report, facts->torch_version);
     (void)rs_node_tie();
-    enum rs_reason reason = reason_to_refuse(&report, facts);
-    if (reason != RS_OK) {
-        refuse(plan, reason, report.where);
+    enum rs_reason process = process_refuses(&report, facts);
+    enum rs_reason graph = graph_refuses(&report, plan->flags);
+    if (process != RS_OK) {
+        refuse(plan, process, report.where);
+    } else if (graph != RS_OK && plan->kind == RS_KIND_aot_details && ordinal != -2 &&
+               rs_primary() > 0) {
+        plan->ordinal = rs_primary();
+        make_private(plan, data, size, graph);
+    } else if (graph != RS_OK) {
+        refuse(plan, graph, report.where);
     } else if (primary != plan->ordinal) {
-        make_private(plan, data, size);
+        make_private(plan, data, size, RS_REFUSED_second_ordinal);
     } else {
         make_canonical(plan, &canonical);
     }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/hash.h"
 #include "rank/keep_place.h"
 #include "rank/known.h"
 #include "rank/node.h"
@@ -141,8 +142,9 @@ static enum rs_reason reason_to_drop(const struct rs_report *report, const struc
     if (report->reason != RS_OK) {
         return report->reason;
     }
-    if (report->collectives) {
-        return RS_REFUSED_collective;
+    enum rs_reason comms = rs_comms_refusal(report, known->treatment, known->flags);
+    if (comms != RS_OK) {
+        return comms;
     }
     if (known->treatment == RS_TREAT_CANONICAL && ordinal >= 0 && ordinal != known->ordinal) {
         return RS_REFUSED_not_canonical;

@@ -17,7 +17,8 @@ enum { SLOTS = 8192, PROBES = 16 };
  * an odd number for ever and passes the slot over. */
 struct known_slot {
     _Atomic(uint32_t) sequence;
-    _Atomic(uint64_t) what; /* treatment, kind, ordinal + 1, generation, flags: one byte each */
+    _Atomic(uint64_t)
+        what; /* treatment, kind, ordinal + 1, generation: one byte each; flags: 16 bits */
     _Atomic(uint64_t) key[4];
 };
 
@@ -42,6 +43,9 @@ static _Atomic(int) primary = NO_ORDINAL;
 /* CUDA_VISIBLE_DEVICES when it was offered. Equal values are one pointer. */
 static _Atomic(const char *) primary_devices;
 
+/* Of all details. */
+static _Atomic(unsigned) flags_seen;
+
 static _Atomic(int) torch_key_state; /* 0 none, 1 being written, 2 there */
 static uint8_t torch_key[32];
 
@@ -65,7 +69,7 @@ static struct rs_known unpack(uint64_t word)
         .treatment = (enum rs_treatment)(word & 0xff),
         .kind = (enum rs_kind)(word >> 8 & 0xff),
         .ordinal = (int)(word >> 16 & 0xff) - 1,
-        .flags = (unsigned)(word >> 32 & 0xff),
+        .flags = (unsigned)(word >> 32 & 0xffff),
     };
     return what;
 }
@@ -163,6 +167,7 @@ static void remember(const struct rs_key *key, uint64_t what)
 
 void rs_known_add(const struct rs_key *key, const struct rs_known *what)
 {
+    atomic_fetch_or_explicit(&flags_seen, what->flags, memory_order_relaxed);
     remember(key, pack(what));
     last_hash.key = *key;
     last_hash.what = *what;
@@ -197,6 +202,11 @@ bool rs_known_first_look(const struct rs_key *key, struct rs_known *what)
     last_hash.fresh = false;
     *what = last_hash.what;
     return true;
+}
+
+unsigned rs_known_flags(void)
+{
+    return atomic_load_explicit(&flags_seen, memory_order_relaxed);
 }
 
 int rs_primary_offer(int ordinal)

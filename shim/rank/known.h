@@ -42,6 +42,10 @@ struct rs_known rs_known_find(const struct rs_key *key);
  * its place; from then on the answer is no. */
 bool rs_known_first_look(const struct rs_key *key, struct rs_known *what);
 
+/* The flags of all details that this process has hashed, together: what may hold for an FX entry
+ * that it opens without having hashed its key, since an AOT entry names it. */
+unsigned rs_known_flags(void);
+
 /* Offers ORDINAL (>= 0) as the primary ordinal; returns the one in force. */
 int rs_primary_offer(int ordinal);
 

@@ -5,6 +5,7 @@
 #include "base/state.h"
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/hash.h"
 #include "rank/known.h"
 #include "rank/node.h"
 
@@ -150,6 +151,7 @@ bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want)
     }
     struct rs_known known = rs_known_find(&where->key);
     want->treatment = known.treatment;
+    want->flags = known.flags;
     bool unknown = known.treatment == RS_TREAT_UNKNOWN || known.treatment == RS_TREAT_FORGOTTEN;
     want->unnamed = known.treatment == RS_TREAT_CANONICAL && known.ordinal < 0;
     want->ordinal = unknown || want->unnamed ? rs_primary() : known.ordinal;
@@ -232,10 +234,6 @@ static enum rs_view judge(const struct rs_view_want *want, const struct rs_repor
     if (*reason != RS_OK) {
         return native_key(want) ? RS_VIEW_RAW : RS_VIEW_FAILED;
     }
-    if (report->collectives) {
-        *reason = RS_REFUSED_collective;
-        return RS_VIEW_FAILED;
-    }
     if (want->treatment == RS_TREAT_FORGOTTEN || want->unnamed) {
         /* cuda:0's own under a native key, or canonical: nobody can tell. And a key that names no
          * device (CPU inputs, a device without an index inside) leads every rank to what one of
@@ -243,7 +241,8 @@ static enum rs_view judge(const struct rs_view_want *want, const struct rs_repor
         *reason = RS_REFUSED_not_canonical;
         return RS_VIEW_FAILED;
     }
-    return RS_VIEW_MADE;
+    *reason = rs_comms_refusal(report, want->treatment, want->flags);
+    return *reason == RS_OK ? RS_VIEW_MADE : RS_VIEW_FAILED;
 }
 
 /* What can be said without reading all of FD: RS_VIEW_MADE where it must be read. */

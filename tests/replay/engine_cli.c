@@ -22,6 +22,9 @@
 
 enum { ARENA = 1 << 30, ROUNDS = 9 };
 
+/* The recordings are of this one. */
+#define RECORDED_TORCH "2.11.0+cu130"
+
 static struct rs_bytes read_file(const char *path)
 {
     struct rs_bytes bytes = {NULL, 0};
@@ -60,10 +63,11 @@ static const uint8_t *read_key(const char *hex, uint8_t key[RS_TORCH_KEY_SIZE])
 
 static void print_report(const struct rs_report *report)
 {
-    printf("kind=%s\treason=%s\tsites=%u\tnone=%u\tordinal=%d\tcollectives=%d\tgrad=%d\t",
+    printf("kind=%s\treason=%s\tsites=%u\tnone=%u\tordinal=%d\tcomms=%u\tdtensor=%d\tflags=%"
+           "u\tgrad=%d\t",
            rs_kind_name(report->kind), rs_reason_name(report->reason), report->sites,
-           report->none_sites, rs_report_ordinal(report), report->collectives,
-           report->grad_enabled);
+           report->none_sites, rs_report_ordinal(report), report->comms, report->dtensor,
+           rs_flags_of(report, RECORDED_TORCH), report->grad_enabled);
     printf("named=%u\tleft=%u\tkeys=%u\twhere=%zu\tprivate=%d\tdevice=%s\ttriton=%s\ttorch_key=",
            report->kernels_named, report->kernels_left, report->key_count, report->where,
            report->private_ordinal, report->device_name, report->triton_version);

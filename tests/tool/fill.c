@@ -30,7 +30,7 @@ static const struct process processes[] = {
       {RS_C_wait_ns, 4200000000u},
       {RS_C_views, 2},
       {RS_C_keys_native, 1},
-      {RS_C_REFUSED + RS_REFUSED_collective - 1, 1},
+      {RS_C_REFUSED + RS_REFUSED_rank_specific - 1, 1},
       {RS_C_wait_timeouts, 1}}},
     /* A compile worker of rank 1: no ordinal of its own. */
     {{"train", 1, 2}, -1, {{RS_C_keys_triton, 5}, {RS_C_triton_hits, 5}}},

@@ -63,9 +63,14 @@ def key_cases(context):
 
     def collectives():
         path = context.recording("tp", "keys0", "1-fx.pickle")
-        context.refuse(3, "key", path, error=r"refused \(collective\)")
+        context.refuse(3, "key", path, error=r"refused \(torch_unknown\)")
+        context.refuse(3, "key", "--torch", "2.11.0a0+git1", path, error=r"refused \(torch_unknown\)")
+        context.refuse(3, "key", "--torch", "2.16.0", path, error=r"refused \(torch_unknown\)")
+        first, second = (context.expect(0, "key", "--torch", "2.11.0+cu130", context.recording("tp", keys, "1-fx.pickle"))
+                         .stdout.decode().split() for keys in ("keys0", "keys1"))
+        assert first[3] == second[3] != second[1], (first, second)
 
-    yield "key: collectives are refused", collectives
+    yield "key: collectives are judged by torch's version", collectives
 
     def no_details():
         context.refuse(2, "key", context.entry("rng", 0), error=r"not details.*kind fx_entry")

@@ -59,7 +59,7 @@ def stats_cases(context):
                 for counter, value in rank["counters"].items():
                     sums[counter] = sums.get(counter, 0) + value
         assert sums == document["total"]
-        assert sums["fx_misses"] == 2 and sums["refused_collective"] == 1 and sums["wait_ns"] == 4200000000
+        assert sums["fx_misses"] == 2 and sums["refused_rank_specific"] == 1 and sums["wait_ns"] == 4200000000
 
     yield "stats: JSON has the counters", values
 
@@ -73,7 +73,7 @@ def stats_cases(context):
         assert rows[1][0] == "1" and rows[1][2:6] == ["cuda:11", "0", "1", "1"], rows
         assert rows[1][7] == "5", "the worker's Triton kernels are its rank's: %s" % rows
         assert rows[2][0] == "all" and "4.2 s" in lines[5], rows
-        assert "refused 1 time (collective): the graph's code holds collectives" in lines
+        assert "refused 1 time (rank_specific): a setting writes rank numbers into code with collectives after the key" in lines
         assert "wait_timeouts 1: waits ended by RANKSHARE_WAIT" in lines
         assert not any(line.endswith(" ") for line in lines)
         assert len({len(line) for line in lines[2:6]}) == 1, "ragged:\n" + text

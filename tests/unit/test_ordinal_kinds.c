@@ -191,7 +191,7 @@ Test(kinds, facts)
     cr_assert(report.has_torch_key && report.torch_key[31] == 'F');
     cr_assert_str_eq(report.triton_version, "3.6.0");
     cr_assert_eq(strlen(report.device_name), sizeof(report.device_name) - 1);
-    cr_assert_not(report.collectives);
+    cr_assert_eq(report.comms, 0);
 }
 
 Test(kinds, inner_keys)

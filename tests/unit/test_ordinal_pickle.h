@@ -84,9 +84,10 @@ static inline void begin_object(struct pickle *p, const char *module, const char
     OPS(p, ")\x81}(");
 }
 
-#define FX_DETAILS "torch._inductor.codecache", "FxGraphHashDetails"
-#define FX_ENTRY   "torch._inductor.output_code", "CompiledFxGraph"
-#define AOT_ENTRY  "torch._functorch._aot_autograd.aot_autograd_result", "AOTAutogradResult"
+#define FX_DETAILS  "torch._inductor.codecache", "FxGraphHashDetails"
+#define AOT_DETAILS "torch._functorch._aot_autograd.autograd_cache", "AOTAutogradCacheDetails"
+#define FX_ENTRY    "torch._inductor.output_code", "CompiledFxGraph"
+#define AOT_ENTRY   "torch._functorch._aot_autograd.aot_autograd_result", "AOTAutogradResult"
 
 static inline void fill_frame(struct pickle *p)
 {

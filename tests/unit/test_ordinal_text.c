@@ -172,20 +172,20 @@ Test(text, collectives)
 {
     static const struct {
         const char *text;
-        bool has;
+        unsigned comms;
     } texts[] = {
-        {"torch.ops._c10d_functional.all_reduce.default(x)", true},
-        {"torch.ops.c10d.allreduce_(x)", true},
-        {"torch.ops.symm_mem.one_shot_all_reduce(x)", true},
-        {"buf = empty_strided_p2p((4,), (1,))", true},
-        {"empty_strided_p2p = torch._C._distributed_c10d._SymmetricMemory.empty_strided_p2p\n",
-         false},
-        {"torch.ops.aten.mm(x)", false},
-        {"", false},
+        {"torch.ops._c10d_functional.all_reduce.default(x)", RS_COMMS_COLLECTIVES},
+        {"torch.ops.c10d.allreduce_(x)", RS_COMMS_COLLECTIVES},
+        {"torch.ops._dtensor.shard_dim_alltoall.default(x)", RS_COMMS_COLLECTIVES},
+        {"torch.ops.symm_mem.one_shot_all_reduce(x)", RS_COMMS_COLLECTIVES | RS_COMMS_SYMM_MEM},
+        {"buf = empty_strided_p2p((4,), (1,))", RS_COMMS_COLLECTIVES | RS_COMMS_SYMM_MEM},
+        {"empty_strided_p2p = torch._C._distributed_c10d._SymmetricMemory.empty_strided_p2p\n", 0},
+        {"torch.ops.aten.mm(x)", 0},
+        {"", 0},
     };
     for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct rs_bytes text = {(const uint8_t *)texts[i].text, strlen(texts[i].text)};
-        cr_expect_eq(rs_text_has_collectives(text, true), texts[i].has, "%s", texts[i].text);
+        cr_expect_eq(rs_text_comms(text, true), texts[i].comms, "%s", texts[i].text);
     }
 }
 

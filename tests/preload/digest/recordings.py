@@ -11,8 +11,8 @@ import tarfile
 import tempfile
 import types
 
-# `twodev` must be refused; `tp` holds collectives, whose keys stay native for now.
-NOT_SHARED = {"twodev", "tp"}
+# `twodev` must be refused.
+NOT_SHARED = {"twodev"}
 
 
 def pretend(name, version):
