@@ -175,9 +175,10 @@ unsigned rs_flags_of(const struct rs_report *report, const char *torch_version)
 {
     int minor = rs_flags_minor(torch_version);
     unsigned keys = keys_of(report), flags = minor ? 0 : RS_FLAG_UNKNOWN_TORCH;
+    bool unreadable = !(report->flags.on | report->flags.off);
     for (unsigned i = 0; i < ROWS; i++) {
         bool on = report->flags.on >> i & 1, off = report->flags.off >> i & 1;
-        bool due = !minor || (minor >= rows[i].since && minor <= rows[i].until);
+        bool due = minor ? minor >= rows[i].since && minor <= rows[i].until : unreadable;
         if ((rows[i].keys & keys) && (on || (due && !off))) {
             flags |= rows[i].bits;
         }
@@ -186,8 +187,9 @@ unsigned rs_flags_of(const struct rs_report *report, const char *torch_version)
         flags |= RS_FLAG_TALKS;
     }
     flags &= ~(unsigned)(RS_FLAG_REORDERS | RS_FLAG_COMPARES);
-    if (report->kind == RS_KIND_aot_details && report->grad_enabled == 0) {
-        flags |= RS_FLAG_INFERENCE;
+    if (report->kind == RS_KIND_aot_details) {
+        /* The joint passes measure matrix products (shape_padding) and fold constants. */
+        flags |= RS_FLAG_BENCHMARKS | (report->grad_enabled == 0 ? RS_FLAG_INFERENCE : 0);
     }
     return flags;
 }

@@ -39,8 +39,9 @@ struct rs_flag_rows {
 int rs_flags_minor(const char *torch_version);
 
 /* The flags (enum rs_flags) that follow from a REPORT on details under this torch.__version__. A
- * row that its version must have and the details lack is on; where the table does not cover the
- * version, everything is. */
+ * row that its version must have and the details lack is on. Under a version that the table does
+ * not cover only the rows that are there count, unless none is: then all are on. That is for graphs
+ * without collectives; the others are refused there. */
 unsigned rs_flags_of(const struct rs_report *report, const char *torch_version);
 
 /* Why a graph with collectives can't be shared under FLAGS; RS_OK when it can. */

@@ -35,10 +35,19 @@ static struct rs_place place_of(const struct rs_where *where)
     return (struct rs_place){kind, where->key, where->dev, where->ino};
 }
 
+/* An FX entry has come, or will not: the AOT entry around it may follow. */
+static void aot_ready(struct rs_node *node, const struct rs_place *place)
+{
+    if (node && node->slot && place->kind == RS_LEASE_FX) {
+        rs_lease_ready(&node->store, node->slot, RS_LEASE_AOT, true);
+    }
+}
+
 static void lease_failed(const struct rs_where *where)
 {
     struct rs_node *node = rs_node();
     struct rs_place place = place_of(where);
+    aot_ready(node, &place);
     if (node && node->slot && rs_lease_failed(&node->store, node->slot, &place)) {
         rs_count(RS_C_unproductive, 1);
         rs_node_event(RS_EVENT_UNPRODUCTIVE, RS_KIND_other, &where->key, 0);
@@ -54,6 +63,7 @@ static uint64_t lease_stored(const struct rs_where *where)
     if (!node || !node->slot) {
         return 0;
     }
+    aot_ready(node, &place);
     uint64_t taken = rs_lease_taken_ns(&node->store, node->slot, &place);
     if (!rs_lease_stored(&node->store, node->slot, &place)) {
         return 0;

@@ -3,6 +3,7 @@
 
 #include "base/dir.h"
 #include "base/sys.h"
+#include "ordinal/flags.h"
 #include "rank/count.h"
 #include "rank/node.h"
 #include "rank/wait.h"
@@ -12,17 +13,14 @@
 /* What counts and leases need to know about the three kinds of key. */
 struct look_kind {
     enum rs_lease_kind lease;
-    bool waits; /* AOT entries of training graphs are written after collectives: nobody waits there
-                 */
     enum rs_counter hits, misses, waited;
 };
 
-static const struct look_kind fx_kind = {RS_LEASE_FX, true, RS_C_fx_hits, RS_C_fx_misses,
-                                         RS_C_fx_waited};
-static const struct look_kind aot_kind = {RS_LEASE_AOT, false, RS_C_aot_hits, RS_C_aot_misses,
-                                          RS_C_aot_hits};
-static const struct look_kind triton_kind = {RS_LEASE_TRITON, true, RS_C_triton_hits,
-                                             RS_C_triton_misses, RS_C_triton_waited};
+static const struct look_kind fx_kind = {RS_LEASE_FX, RS_C_fx_hits, RS_C_fx_misses, RS_C_fx_waited};
+static const struct look_kind aot_kind = {RS_LEASE_AOT, RS_C_aot_hits, RS_C_aot_misses,
+                                          RS_C_aot_waited};
+static const struct look_kind triton_kind = {RS_LEASE_TRITON, RS_C_triton_hits, RS_C_triton_misses,
+                                             RS_C_triton_waited};
 
 static const struct look_kind *kind_of(enum rs_shape shape)
 {
@@ -103,6 +101,8 @@ static void note_hit(const struct rs_look *look)
 static void note_miss(const struct rs_look *look)
 {
     rs_count(kind_of(look->where.shape)->misses, 1);
+    rs_count(RS_C_leases_not_due,
+             look->known.treatment == RS_TREAT_CANONICAL && (look->known.flags & RS_FLAG_TALKS));
 }
 
 /* <key> of <key> or <key>/entry. */
@@ -151,6 +151,32 @@ static bool ask(struct rs_look *look, struct rs_node *node)
     return false;
 }
 
+/* Whether ranks may wait for each other at this look. */
+static bool may_wait(const struct rs_look *look, enum rs_lease_kind kind)
+{
+    unsigned flags = look->known.flags;
+    if (look->known.treatment != RS_TREAT_CANONICAL || (flags & RS_FLAG_TALKS)) {
+        return false;
+    }
+    /* torch writes the AOT entry of a training graph in the backward, after collectives; that of an
+     * inference graph before the graph runs. */
+    return kind != RS_LEASE_AOT ||
+           ((flags & RS_FLAG_INFERENCE) && !(flags & RS_FLAG_CACHE_DECISION));
+}
+
+/* The calling thread goes on to another key. */
+static void move_on(const struct rs_look *look, struct rs_node *node, bool filled)
+{
+    const struct look_kind *kind = kind_of(look->where.shape);
+    if (look->stage == RS_LOOK_FRESH) {
+        rs_count(RS_C_unproductive, rs_lease_next_lookup(&node->store, node->slot, kind->lease));
+    }
+    if (kind->lease == RS_LEASE_FX) {
+        /* The AOT entry around it follows the last of its FX entries. */
+        rs_lease_ready(&node->store, node->slot, RS_LEASE_AOT, filled);
+    }
+}
+
 bool rs_look_again(struct rs_look *look, bool found)
 {
     if (!look->first) {
@@ -160,11 +186,10 @@ bool rs_look_again(struct rs_look *look, bool found)
     bool again = false;
     const struct look_kind *kind = kind_of(look->where.shape);
     struct rs_node *node = rs_node();
-    bool leased = node && node->slot && kind->waits && look->known.treatment == RS_TREAT_CANONICAL;
+    bool leased = node && node->slot && may_wait(look, kind->lease);
     bool filled = place_filled(look, found);
-    if (node && node->slot && look->stage == RS_LOOK_FRESH) {
-        unsigned ended = rs_lease_next_lookup(&node->store, node->slot, kind->lease);
-        rs_count(RS_C_unproductive, ended);
+    if (node && node->slot) {
+        move_on(look, node, filled);
     }
     if (filled) {
         if (look->stage == RS_LOOK_PRODUCER) {

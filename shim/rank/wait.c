@@ -29,6 +29,10 @@
 
 static struct rs_budget budget;
 
+/* A producer that did not store its AOT entry will not store the next ones either (torch can't
+ * pickle something in them): who was left waiting so waits at no AOT key any more. */
+static _Atomic(bool) no_more_aot;
+
 /* How a wait ends, beside enum rs_wait_end. */
 enum { LEFT_SILENT = RS_WAIT_SIGNAL + 1, STALLED };
 
@@ -145,6 +149,8 @@ static enum rs_waited judge(const struct waiting *waiting, int end)
             rs_log("the producer began to store in %s and does not go on",
                    waiting->what->directory);
         }
+        atomic_store(&no_more_aot,
+                     atomic_load(&no_more_aot) || waiting->what->place.kind == RS_LEASE_AOT);
         return RS_WAITED_AGAIN; /* the entry may be there: stopped right after its store */
     default:                    /* RS_WAIT_UNPRODUCTIVE */
         break;
@@ -158,6 +164,10 @@ enum rs_waited rs_wait(struct rs_node *node, const struct rs_wait_for *what)
     struct waiting waiting = {.node = node, .what = what};
     struct rs_slice first = rs_budget_take(&budget, rs_config.wait_s * SECOND_NS, SLICE_NS);
     if (first.ns == 0) {
+        return RS_WAITED_NOT;
+    }
+    if (what->place.kind == RS_LEASE_AOT && atomic_load(&no_more_aot)) {
+        rs_budget_settle(&budget, first, 0);
         return RS_WAITED_NOT;
     }
     int end = wait_in_slices(&waiting, first, &spent);
@@ -175,4 +185,5 @@ void rs_wait_produced(void)
 void rs_wait_forked(void)
 {
     memset(&budget, 0, sizeof(budget));
+    atomic_store(&no_more_aot, false);
 }

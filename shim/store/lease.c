@@ -80,6 +80,11 @@ static uint64_t own_start(const struct rs_asker *asker)
     return own.start;
 }
 
+bool rs_lease_of_thread(const struct rs_asker *asker, int kind, struct rs_lease_ref *ref)
+{
+    return own_lease(asker, kind, ref);
+}
+
 /* Ends the thread's leases of KIND and of inner kinds. */
 static unsigned end_own(const struct rs_asker *asker, int kind)
 {

@@ -39,6 +39,18 @@ void rs_lease_storing(struct rs_store *store, struct rs_slot *slot, const struct
     }
 }
 
+void rs_lease_ready(struct rs_store *store, struct rs_slot *slot, enum rs_lease_kind kind,
+                    bool ready)
+{
+    struct rs_asker asker;
+    struct rs_lease_ref ref;
+    if (rs_asker_init(&asker, store, slot) && rs_lease_of_thread(&asker, (int)kind, &ref)) {
+        atomic_store_explicit(&rs_lease_at(asker.segment, ref.index)->storing,
+                              ready ? note(ref.word, rs_sys_clock_ns(CLOCK_MONOTONIC)) : 0,
+                              memory_order_release);
+    }
+}
+
 static bool stores(const struct rs_asker *asker, struct rs_lease_ref ref, unsigned *age_s)
 {
     uint64_t storing = atomic_load_explicit(&rs_lease_at(asker->segment, ref.index)->storing,

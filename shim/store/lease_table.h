@@ -64,6 +64,9 @@ bool rs_lease_end(struct rs_segment *segment, struct rs_lease_ref ref, uint64_t 
 /* Frees what is over in a window that has no vacancy. True when something was freed. */
 bool rs_lease_reclaim(const struct rs_asker *asker, const struct rs_place *place);
 
+/* Whether the calling thread holds a lease of KIND; *REF gets it. */
+bool rs_lease_of_thread(const struct rs_asker *asker, int kind, struct rs_lease_ref *ref);
+
 /* Writes the fields that go with HELD. */
 void rs_lease_sign(const struct rs_asker *asker, struct rs_lease *lease, uint64_t thread_start);
 

@@ -180,6 +180,10 @@ bool rs_lease_failed(struct rs_store *store, struct rs_slot *slot, const struct 
 /* This process begins to write what it produced for PLACE: if it holds the lease, waiters know
  * since when. */
 void rs_lease_storing(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
+/* The calling thread's lease of KIND, if it holds one: its store follows at once or not at all
+ * (READY: as if it had begun), or something must come before it. */
+void rs_lease_ready(struct rs_store *store, struct rs_slot *slot, enum rs_lease_kind kind,
+                    bool ready);
 /* Whether PLACE has a producer that has begun to write; *AGE_S gets how long ago, in seconds. */
 bool rs_lease_stores(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place,
                      unsigned *age_s);

@@ -161,10 +161,10 @@ class Tests:
             collectives = b"_c10d_functional" in path.read_bytes()  # named in the graph's code alone
             assert report["comms"] == str(int(collectives)), path
             # Nothing is set that lets ranks depend on each other; a training graph's AOT details can't say
-            # whether a pass changes the joint graph (16), an inference graph's (64) need not.
+            # whether a pass changes the joint graph (16), an inference graph's (64) need not. Both are compiled with kernels running on the GPU (4).
             training = path.name.endswith("aot.pickle") and report["grad"] == "1"
             inference = path.name.endswith("aot.pickle") and report["grad"] == "0"
-            assert report["flags"] == ("16" if training else "64" if inference else "0"), report
+            assert report["flags"] == ("20" if training else "68" if inference else "0"), report
             assert report["dtensor"] == "0", report
             grad = "-1" if path.name.endswith("fx.pickle") else report["grad"]
             assert report["grad"] == grad and report["none"] == "0", report

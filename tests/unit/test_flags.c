@@ -238,22 +238,24 @@ static const struct pickle *autograd_config(const char *decision)
     return &p;
 }
 
+#define AOT_INFERENCE (RS_FLAG_INFERENCE | RS_FLAG_BENCHMARKS)
+
 Test(flags, of_aot_details)
 {
     const struct pickle *off = autograd_config("\x89");
-    cr_expect_eq(aot_flags(15, off, false, NULL, NULL), RS_FLAG_INFERENCE);
+    cr_expect_eq(aot_flags(15, off, false, NULL, NULL), AOT_INFERENCE);
     cr_expect_eq(aot_flags(15, autograd_config("\x88"), false, NULL, NULL),
-                 RS_FLAG_INFERENCE | RS_FLAG_CACHE_DECISION);
+                 AOT_INFERENCE | RS_FLAG_CACHE_DECISION);
     off = autograd_config("\x89");
-    cr_expect_eq(aot_flags(14, off, false, NULL, NULL), RS_FLAG_INFERENCE);
+    cr_expect_eq(aot_flags(14, off, false, NULL, NULL), AOT_INFERENCE);
     /* The joint graph of a training graph may be changed by a pass that no details name. */
-    cr_expect_eq(aot_flags(15, off, true, NULL, NULL), RS_FLAG_CUSTOM_PASS);
-    cr_expect_eq(aot_flags(9, off, true, "x", NULL), RS_FLAG_CUSTOM_PASS);
+    cr_expect_eq(aot_flags(15, off, true, NULL, NULL), RS_FLAG_BENCHMARKS | RS_FLAG_CUSTOM_PASS);
+    cr_expect_eq(aot_flags(9, off, true, "x", NULL), RS_FLAG_BENCHMARKS | RS_FLAG_CUSTOM_PASS);
     static const char *const passes[] = {"joint_custom_pre_pass", "joint_custom_post_pass",
                                          "_custom_partitioner_fn"};
     for (unsigned i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
         cr_expect_eq(aot_flags(15, off, false, passes[i], "\x8c\4uuid"),
-                     RS_FLAG_INFERENCE | RS_FLAG_CUSTOM_PASS, "%s", passes[i]);
+                     AOT_INFERENCE | RS_FLAG_CUSTOM_PASS, "%s", passes[i]);
         cr_expect_eq(fx_flags(15, passes[i], "\x8c\4uuid"), 0, "%s shows in the FX key", passes[i]);
     }
 
@@ -301,8 +303,16 @@ Test(flags, versions)
     static struct pickle p;
     put_details(&p, 15, NULL, NULL, false);
     unsigned flags = flags_of(&p, RS_KIND_fx_details, "2.16.0");
-    cr_expect(flags & RS_FLAG_UNKNOWN_TORCH);
+    cr_expect_eq(flags, RS_FLAG_UNKNOWN_TORCH);
     cr_expect_eq(rs_flags_refusal(flags), RS_REFUSED_torch_unknown);
+    struct change talks = {"distributed_max_autotune_gemm", "\x88"};
+    put_details(&p, 15, &talks, NULL, false);
+    cr_expect(flags_of(&p, RS_KIND_fx_details, "2.16.0") & RS_FLAG_TALKS);
+    begin_object(&p, FX_DETAILS); /* settings in a form that is not known */
+    put_str(&p, "inductor_config");
+    OPS(&p, "]");
+    end_object(&p);
+    cr_expect(flags_of(&p, RS_KIND_fx_details, "2.16.0") & RS_FLAG_TALKS);
 }
 
 Test(flags, refusals)

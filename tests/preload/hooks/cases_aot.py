@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AOT keys: who waits there, and who has one of its own. The details are the recorded ones with single
+settings turned."""
+import base64
+import hashlib
+import os
+import subprocess
+import sys
+import time
+import types
+
+from cases import case
+from rank import Failed, read_raw
+
+TORCH = '2.11.0+cu130'  # of the recordings
+GRAD = (b'\x8c\x0cgrad_enabled\x88', b'\x8c\x0cgrad_enabled\x89')
+TUNED = (b'\x8c\x0cmax_autotune\x89', b'\x8c\x0cmax_autotune\x88')
+TALKS = (b'\x8c\x1ddistributed_max_autotune_gemm\x89', b'\x8c\x1ddistributed_max_autotune_gemm\x88')
+
+
+def pretend(version):
+    sys.modules['torch'] = types.ModuleType('torch')
+    sys.modules['torch'].__version__ = version
+
+
+def turned(rank, ordinal, changes, label='aot'):
+    data = read_raw(rank.told['details'][str(ordinal)][label])
+    for old, new in changes:
+        rank.equal(data.count(old), 1, 'how often the details have %r' % old)
+        data = data.replace(old, new)
+    return data
+
+
+class Place:
+    """Where the turned details lead: its key's directory, empty, and what another rank hashes."""
+
+    def __init__(self, rank, changes, label='aot', version=TORCH):
+        self.rank, self.label = rank, label
+        if version:
+            pretend(version)
+        self.data = turned(rank, rank.ordinal, changes, label)
+        key = name_of(label, plain_digest(turned(rank, 0, changes, label)))
+        folder = 'aotautograd' if label == 'aot' else os.path.join('fxgraph', key[1:3])
+        self.directory = os.path.join(rank.root, folder, key)
+        os.makedirs(self.directory, exist_ok=True)
+
+    def look(self):
+        """Hashes the details and looks for their entry, as torch does; the names found."""
+        hashlib.sha256(self.data).digest()
+        return os.listdir(self.directory)
+
+    def store(self, name='x' * 51):
+        temporary = os.path.join(self.directory, '.1.2.tmp')
+        self.rank.put(temporary, self.rank.aot_view if self.label == 'aot' else self.rank.fx_view)
+        os.rename(temporary, os.path.join(self.directory, name))
+
+
+def name_of(label, digest):
+    return label[0] + base64.b32encode(digest)[:51].decode().lower()
+
+
+def plain_digest(data):
+    """The digest of bytes without the library's doing: by a process that has none."""
+    program = 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'
+    environment = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'RANKSHARE')}
+    done = subprocess.run([sys.executable, '-c', program], input=data, env=environment, stdout=subprocess.PIPE)
+    return bytes.fromhex(done.stdout.decode())
+
+
+@case('opendir', 'an inference graph: the first rank leads, the second waits for its AOT entry', hashed=('fx',))
+def waits(rank):
+    place = Place(rank, [GRAD])
+    rank.equal(place.look(), [], 'names')
+    rank.counts(aot_misses=1, leases=1)
+    program = ('import hashlib, os, sys, types\n'
+               'sys.modules["torch"] = types.ModuleType("torch")\n'
+               'sys.modules["torch"].__version__ = sys.argv[3]\n'
+               'hashlib.sha256(open(sys.argv[1], "rb").read()).digest()\n'
+               'print("hashed", flush=True)\n'
+               'print(*os.listdir(sys.argv[2]), flush=True)\n'
+               'sys.stdin.read()\n')
+    details = os.path.join(rank.root, 'details3')
+    rank.put(details, turned(rank, 3, [GRAD]))
+    other = subprocess.Popen([sys.executable, '-c', program, details, place.directory, TORCH],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
+    other.stdout.readline()
+    waiting(rank, other.pid)
+    place.store()
+    rank.equal(other.stdout.readline().strip(), 'x' * 51, 'what the other rank found')
+    rank.equal([rank.counter(name, other.pid) for name in ('aot_waited', 'aot_hits', 'aot_misses')], [1, 0, 0],
+               'waits, hits and misses of the other rank')
+    other.communicate()
+    rank.counts(stores_aot=1)
+
+
+def waiting(rank, pid):
+    """Until the process sleeps in a futex."""
+    for _ in range(600):
+        with open('/proc/%d/wchan' % pid) as file:
+            if 'futex' in file.read():
+                return
+        with open('/proc/%d/syscall' % pid) as file:
+            if file.read().split()[0] in ('202', '98'):
+                return
+        time.sleep(0.05)
+    raise Failed('the other rank does not wait')
+
+
+for why, changes, talks in (('training', [TUNED], 0), ('ranks talk', [GRAD, TALKS], 1)):
+    @case('opendir', 'no lease at an AOT key: ' + why, hashed=('fx',), changes=changes, talks=talks)
+    def no_lease(rank, changes, talks):
+        place = Place(rank, changes)
+        rank.equal(place.look(), [], 'names')
+        rank.counts(aot_misses=1, leases=0, keys_canonical=2, leases_not_due=talks)
+
+
+@case('opendir', 'no lease at an FX key where ranks talk: the key is shared all the same', hashed=())
+def talks(rank):
+    place = Place(rank, [TALKS], 'fx')
+    rank.equal(place.look(), [], 'names')
+    rank.counts(fx_misses=1, leases=0, leases_not_due=1, keys_canonical=1)
+
+
+@case('opendir', 'an AOT lease ends at the next AOT key, not at FX keys', hashed=('fx',))
+def next_key(rank):
+    first = Place(rank, [GRAD])
+    first.look()
+    inner = Place(rank, [TUNED], 'fx')
+    inner.look()
+    rank.counts(leases=2, unproductive=0)
+    Place(rank, [TUNED]).look()
+    rank.counts(leases=2, unproductive=2)
+
+
+def with_subclass(rank, ordinal):
+    """The details with a distributed tensor among them: 32 hex digits. They are one frame."""
+    data = turned(rank, ordinal, [])
+    head, key = data[:11], b'\x8c\x0dcache_key_tag'
+    rank.equal((head[:3], data.count(key)), (b'\x80\x04\x95', 1), 'header, places for a tensor')
+    tensor = b'\x8c\x19torch._inductor.codecache\x8c\x06_ident\x93\x8c\x20' + b'0123456789abcdef' * 2 + b'\x85R'
+    body = data[11:].replace(key, b'\x8c\x06tensor' + tensor + key)
+    return head[:3] + len(body).to_bytes(8, 'little') + body
+
+
+@case('opendir', 'distributed tensors: an AOT key of its own, marked entries, FX keys shared', hashed=('fx',))
+def distributed(rank):
+    pretend(TORCH)
+    data = with_subclass(rank, rank.ordinal)
+    digest = hashlib.sha256(data).digest()
+    native, canonical = plain_digest(data), plain_digest(with_subclass(rank, 0))
+    rank.check(digest not in (native, canonical), 'the key is the native or the canonical one')
+    salted = plain_digest(b'rankshare:ordinal:%d\0' % rank.ordinal + data)
+    rank.equal(digest, salted, 'the key')
+    rank.counts(keys_canonical=1, keys_private=1, refused_dtensor=1)
+    folder = os.path.join(rank.root, 'aotautograd', name_of('aot', digest))
+    os.makedirs(folder)
+    rank.put(os.path.join(folder, '.1.2.tmp'), rank.aot_view)
+    os.rename(os.path.join(folder, '.1.2.tmp'), os.path.join(folder, 'x' * 51))
+    mark = b'\nrankshare:private:%d\n' % rank.ordinal
+    rank.equal(read_raw(os.path.join(folder, 'x' * 51)), rank.aot_view + mark, 'the entry on disk')
+    with open(os.path.join(folder, 'x' * 51), 'rb') as entry:
+        rank.equal(entry.read(), rank.aot_view + mark, 'the entry as the rank sees it')
