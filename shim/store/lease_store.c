@@ -4,6 +4,7 @@
  * library, and the program may go on as if nothing had happened: the note beside the lease lets its
  * waiters find out.
  */
+#include "store/kill_point.h"
 #include "store/lease_table.h"
 #include "store/store_sys.h"
 
@@ -33,6 +34,7 @@ void rs_lease_storing(struct rs_store *store, struct rs_slot *slot, const struct
     struct rs_asker asker;
     struct rs_lease_ref ref;
     if (find(&asker, store, slot, place, &ref) && rs_lw_owned_by(ref.word, asker.owner)) {
+        RS_KILL_POINT(storing_write);
         atomic_store_explicit(&rs_lease_at(asker.segment, ref.index)->storing,
                               note(ref.word, rs_sys_clock_ns(CLOCK_MONOTONIC)),
                               memory_order_release);
@@ -53,6 +55,7 @@ void rs_lease_ready(struct rs_store *store, struct rs_slot *slot, enum rs_lease_
 
 static bool stores(const struct rs_asker *asker, struct rs_lease_ref ref, unsigned *age_s)
 {
+    RS_KILL_POINT(storing_read);
     uint64_t storing = atomic_load_explicit(&rs_lease_at(asker->segment, ref.index)->storing,
                                             memory_order_acquire);
     uint64_t now = note(ref.word, rs_sys_clock_ns(CLOCK_MONOTONIC));

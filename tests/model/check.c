@@ -48,7 +48,7 @@ static void check_hold(S *s, int thread, int number, struct m_place *place)
         m_wrong = "elected after an unproductive end";
     }
     place->holder = (uint8_t)(thread + 1);
-    place->left = 0;
+    place->left = place->storing = 0;
 }
 
 void m_check_change(S *s, int thread, int number, enum m_cas step)
@@ -80,6 +80,13 @@ void m_check_change(S *s, int thread, int number, enum m_cas step)
         }
         place->holder = 0;
         break;
+    case S_STALL:
+        if (place->storing != place->holder || place->holder == 0) {
+            m_wrong = "a lease whose store has not begun ends as stalled";
+        }
+        place->unproductive = 1;
+        place->holder = 0;
+        break;
     case S_GIVE_UP:
         check_give_up(s, thread, entry, place);
         break;
@@ -92,6 +99,15 @@ void m_check_change(S *s, int thread, int number, enum m_cas step)
         break;
     default:
         break;
+    }
+}
+
+/* The note has been written; it counts if the lease is still the one that was looked at. */
+void m_check_storing(S *s, int number, uint16_t word)
+{
+    const struct m_entry *entry = &s->entry[number];
+    if (entry->word == word && entry->place) {
+        s->place[entry->place - 1].storing = s->place[entry->place - 1].holder;
     }
 }
 

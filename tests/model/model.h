@@ -27,6 +27,8 @@ enum {
 #define M_POINTS(X)                                                                                \
     X(op)     /* the program's next step: a look-up, a store */                                    \
     X(disk)   /* one more look at the place */                                                     \
+    X(put)    /* the store has begun; the entry comes into its place */                            \
+    X(wait)   /* it is about to wait */                                                            \
     X(asleep) /* in FUTEX_WAIT */                                                                  \
     X(gone)   /* not begun, or over */                                                             \
     X(look_word)                                                                                   \
@@ -45,6 +47,8 @@ enum {
     X(lease_sign_run)                                                                              \
     X(lease_ended)                                                                                 \
     X(lease_turned)                                                                                \
+    X(storing_write)                                                                               \
+    X(storing_read)                                                                                \
     X(reclaim_word)                                                                                \
     X(reclaim_mark)                                                                                \
     X(wait_turn)                                                                                   \
@@ -67,6 +71,7 @@ extern const char *const m_point_names[M_POINT_COUNT];
     X(slice)  /* FUTEX_WAIT runs into its time */                                                  \
     X(signal) /* a signal handler runs */                                                          \
     X(expire) /* the deadline of its wait is over */                                               \
+    X(stall)  /* nothing seems to come of the store that a waiter waits for */                     \
     X(die)    /* SIGKILL to its process */                                                         \
     X(reap)   /* the last of a process that was killed is gone */
 enum m_choice {
@@ -80,10 +85,11 @@ extern const char *const m_choice_names[C_COUNT];
 struct m_entry {
     uint16_t word; /* m_pack() */
     uint8_t turn;
-    uint8_t place; /* number + 1; 0: nothing written */
-    uint8_t tid;   /* thread + 1 */
-    uint8_t run;   /* 0 nothing written, 1 a former one, 2 the present one */
-    uint8_t died;  /* somebody died between an end and its wake-up */
+    uint8_t place;   /* number + 1; 0: nothing written */
+    uint8_t tid;     /* thread + 1 */
+    uint8_t run;     /* 0 nothing written, 1 a former one, 2 the present one */
+    uint8_t storing; /* generation of the lease whose store has begun */
+    uint8_t died;    /* somebody died between an end and its wake-up */
 };
 
 enum m_did { DID_NOTHING, DID_HIT, DID_PRODUCE, DID_NATIVE, DID_STORE };
@@ -104,7 +110,7 @@ struct m_thread {
 
 /* What the properties need to know of the past. */
 struct m_place {
-    uint8_t filled, unproductive, holder, left, taken, begun, died;
+    uint8_t filled, unproductive, holder, left, taken, begun, died, storing;
 };
 
 struct m_state {
@@ -148,6 +154,7 @@ struct m_config {
     X(lowest_only, race, "a store ends the lowest active entry or none")                           \
     X(gone_first, twice, "behind a thread that is gone, the process is not looked for again")      \
     X(not_ending, twice, "behind a thread that is gone, a process on its way out counts as alive") \
+    X(any_stall, stall, "a stalled store is given up without a look at the note")                  \
     X(no_order, cross, "who holds a lease waits for any other")                                    \
     X(fork_keeps, holder, "a fork child keeps its parent's slot and leases")                       \
     X(forgets_marks, twice, "marks of the present run make room")                                  \
@@ -186,6 +193,8 @@ void m_look_begin(struct m_state *state, struct m_thread *thread, int skip, int 
 void m_ask(struct m_state *state, struct m_thread *thread);
 void m_wait(struct m_state *state, struct m_thread *thread);
 void m_stored(struct m_state *state, struct m_thread *thread);
+void m_storing(struct m_state *state, struct m_thread *thread);
+void m_stalled(struct m_state *state, struct m_thread *thread);
 void m_failed(struct m_state *state, struct m_thread *thread);
 void m_next_lookup(struct m_state *state, struct m_thread *thread);
 void m_store_step(struct m_state *state, struct m_thread *thread);
@@ -195,12 +204,25 @@ enum m_verdict { V_PRODUCER, V_WAIT, V_UNPRODUCTIVE, V_NONE };
 enum m_end { E_ENDED, E_UNPRODUCTIVE, E_OWNER_DIED, E_TIMEOUT, E_SIGNAL };
 void m_verdict(struct m_state *state, struct m_thread *thread, enum m_verdict verdict);
 void m_wait_end(struct m_state *state, struct m_thread *thread, enum m_end end);
+void m_storing_end(struct m_state *state, struct m_thread *thread);
+void m_stalled_end(struct m_state *state, struct m_thread *thread);
 void m_stored_end(struct m_state *state, struct m_thread *thread);
 void m_next_lookup_end(struct m_state *state, struct m_thread *thread);
 
 /* Properties (check.c): of a change of a word, of a state, and of what follows from it. */
-enum m_cas { S_CLAIM, S_PUBLISH, S_HOLD, S_WITHDRAW, S_TAKE_OVER, S_STORE, S_GIVE_UP, S_FORGET };
+enum m_cas {
+    S_CLAIM,
+    S_PUBLISH,
+    S_HOLD,
+    S_WITHDRAW,
+    S_TAKE_OVER,
+    S_STORE,
+    S_GIVE_UP,
+    S_FORGET,
+    S_STALL
+};
 void m_check_change(struct m_state *state, int thread, int entry, enum m_cas step);
+void m_check_storing(struct m_state *state, int entry, uint16_t word);
 void m_check_begin(struct m_state *state, int place);
 void m_check_state(const struct m_state *state);
 void m_check_future(const struct m_state *state);

@@ -153,6 +153,51 @@ static void rival_looked(S *s, T *t)
 
 /* ---- where the parts return to ---- */
 
+static void forget_look(T *t)
+{
+    t->active = t->vacant = t->look_ret = t->unproductive = 0;
+    t->active_word = t->vacant_word = 0;
+}
+
+/* ---- the note of a store, lease_store.c ---- */
+
+static void noted_looked(S *s, T *t, bool held)
+{
+    bool write = t->look_ret == LOOK_STORING;
+    bool own = rs_lw_owned_by(m_unpack(t->active_word), p_owner(s, t));
+    t->ref = held ? t->active : 0;
+    t->ref_word = held ? t->active_word : 0;
+    forget_look(t);
+    if (held && (own || !write)) {
+        t->point = write ? M_storing_write : M_storing_read;
+        return;
+    }
+    t->ref = 0;
+    t->ref_word = 0;
+    if (write) {
+        m_storing_end(s, t);
+    } else {
+        m_stalled_end(s, t);
+    }
+}
+
+void p_storing_step(S *s, T *t)
+{
+    struct m_entry *entry = &s->entry[t->ref];
+    int number = t->ref;
+    uint16_t word = t->ref_word;
+    bool noted = entry->storing == p_generation(word) || m_mutant == MUTANT_any_stall;
+    t->ref = 0;
+    t->ref_word = 0;
+    if (t->point == M_storing_write) {
+        entry->storing = p_generation(word);
+        m_check_storing(s, number, word);
+        m_storing_end(s, t);
+    } else if (!noted || !p_change(s, t, S_STALL, number, word, CAS_STALL)) {
+        m_stalled_end(s, t);
+    }
+}
+
 void p_looked(S *s, T *t)
 {
     bool held = t->active != M_NONE && p_is(t->active_word, RS_LS_HELD);
@@ -166,6 +211,10 @@ void p_looked(S *s, T *t)
     case LOOK_WAIT:
         p_wait_looked(s, t);
         return;
+    case LOOK_STORING:
+    case LOOK_STALL:
+        noted_looked(s, t, held);
+        return;
     case LOOK_STORED:
         held = held && p_change(s, t, S_STORE, t->active, t->active_word, CAS_STORED);
         break;
@@ -174,8 +223,7 @@ void p_looked(S *s, T *t)
                p_change(s, t, S_GIVE_UP, t->active, t->active_word, CAS_STORED);
         break;
     }
-    t->active = t->vacant = t->look_ret = t->unproductive = 0;
-    t->active_word = t->vacant_word = 0;
+    forget_look(t);
     if (!held) {
         m_stored_end(s, t);
     }
@@ -304,6 +352,8 @@ void p_changed(S *s, T *t, bool done)
         m_look_begin(s, t, t->mine, LOOK_RIVAL);
     } else if (ret == CAS_STORED) {
         m_stored_end(s, t);
+    } else if (ret == CAS_STALL) {
+        m_stalled_end(s, t);
     } else if (ret == CAS_OWN) {
         t->own[t->own_k - 1] = t->own_gen[t->own_k - 1] = 0;
         endown_next(s, t);
@@ -329,6 +379,16 @@ void m_stored(S *s, T *t)
 void m_failed(S *s, T *t)
 {
     m_look_begin(s, t, M_NONE, LOOK_FAILED);
+}
+
+void m_storing(S *s, T *t)
+{
+    m_look_begin(s, t, M_NONE, LOOK_STORING);
+}
+
+void m_stalled(S *s, T *t)
+{
+    m_look_begin(s, t, M_NONE, LOOK_STALL);
 }
 
 void m_next_lookup(S *s, T *t)

@@ -43,6 +43,9 @@ static bool pure(const S *s, const T *t, enum m_cas step, uint16_t from, uint16_
             next = rs_lw_with_state(word, RS_LS_FREE);
         }
         break;
+    case S_STALL:
+        legal = rs_lw_stall(word, &next);
+        break;
     case S_FORGET:
         legal = rs_lw_forget(word, &next);
         break;
@@ -64,7 +67,8 @@ bool p_change(S *s, T *t, enum m_cas step, int entry, uint16_t word, enum cas_re
     t->cas_from = word;
     t->cas_to = to;
     t->cas_ret = (uint8_t)ret;
-    t->cas_ends = step == S_WITHDRAW || step == S_STORE || step == S_GIVE_UP || step == S_FORGET;
+    t->cas_ends = step == S_WITHDRAW || step == S_STORE || step == S_GIVE_UP || step == S_FORGET ||
+                  step == S_STALL;
     return true;
 }
 
@@ -275,6 +279,7 @@ static void write_step(S *s, T *t)
         entry->place = (uint8_t)(t->place + 1);
         t->point = M_lease_sign;
     } else if (t->point == M_lease_sign) {
+        entry->storing = 0;
         entry->tid = (uint8_t)(p_number(s, t) + 1);
         t->point = M_lease_sign_run;
     } else {
@@ -298,16 +303,28 @@ void m_store_step(S *s, T *t)
 {
     typedef void step(S *, T *);
     static step *const steps[M_POINT_COUNT] = {
-        [M_look_word] = look_step,       [M_look_place] = look_step,
-        [M_look_again] = look_step,      [M_run_read] = p_run_read,
-        [M_own_word] = p_own_word,       [M_judge_fields] = judge_step,
-        [M_judge_word] = judge_step,     [M_judge_process] = judge_step,
-        [M_judge_thread] = judge_step,   [M_judge_ending] = judge_step,
-        [M_lease_apply] = apply,         [M_lease_claimed] = write_step,
-        [M_lease_sign] = write_step,     [M_lease_sign_run] = write_step,
-        [M_lease_ended] = turn,          [M_lease_turned] = wake,
-        [M_reclaim_word] = reclaim_word, [M_reclaim_mark] = reclaim_mark,
-        [M_wait_turn] = p_wait_step,     [M_wait_word] = p_wait_step,
+        [M_look_word] = look_step,
+        [M_look_place] = look_step,
+        [M_look_again] = look_step,
+        [M_run_read] = p_run_read,
+        [M_own_word] = p_own_word,
+        [M_judge_fields] = judge_step,
+        [M_judge_word] = judge_step,
+        [M_judge_process] = judge_step,
+        [M_judge_thread] = judge_step,
+        [M_judge_ending] = judge_step,
+        [M_lease_apply] = apply,
+        [M_lease_claimed] = write_step,
+        [M_lease_sign] = write_step,
+        [M_lease_sign_run] = write_step,
+        [M_lease_ended] = turn,
+        [M_lease_turned] = wake,
+        [M_reclaim_word] = reclaim_word,
+        [M_reclaim_mark] = reclaim_mark,
+        [M_storing_write] = p_storing_step,
+        [M_storing_read] = p_storing_step,
+        [M_wait_turn] = p_wait_step,
+        [M_wait_word] = p_wait_step,
         [M_wait_sleep] = p_wait_step,
     };
     steps[t->point](s, t);

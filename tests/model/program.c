@@ -101,6 +101,8 @@ bool m_enabled(const S *s, int thread, enum m_choice choice)
         return alive && (t->point == M_asleep ? t->woken : !m_over(s, thread));
     case C_fail:
         return alive && t->point == M_op && may_store(s, t);
+    case C_stall:
+        return alive && t->point == M_wait;
     case C_exit:
         return alive && t->point == M_op;
     case C_fork:
@@ -180,7 +182,11 @@ void m_verdict(S *s, T *t, enum m_verdict verdict)
         return;
     case V_WAIT:
         t->stage = WAITED;
-        m_wait(s, t);
+        if (m_config->budget[C_stall]) {
+            t->point = M_wait;
+        } else {
+            m_wait(s, t);
+        }
         return;
     case V_UNPRODUCTIVE:
         if (!s->place[t->place].unproductive) {
@@ -209,6 +215,24 @@ void m_wait_end(S *s, T *t, enum m_end end)
 /* ---- the script and what happens to processes --------------------------------------------------
  */
 
+static void put(S *s, T *t)
+{
+    s->place[t->place].filled = 1;
+    m_stored(s, t);
+}
+
+void m_storing_end(S *s, T *t)
+{
+    (void)s;
+    t->point = M_put;
+}
+
+void m_stalled_end(S *s, T *t)
+{
+    (void)s;
+    t->point = M_disk; /* looks again */
+}
+
 static void op(S *s, T *t, bool fail)
 {
     const char *at = script_of(s, t);
@@ -221,9 +245,10 @@ static void op(S *s, T *t, bool fail)
         op_done(t, DID_HIT);
     } else if (fail) {
         m_failed(s, t);
+    } else if (m_config->budget[C_stall]) {
+        m_storing(s, t);
     } else {
-        s->place[t->place].filled = 1;
-        m_stored(s, t);
+        put(s, t);
     }
 }
 
@@ -290,11 +315,18 @@ void m_step(S *s, int thread, enum m_choice choice)
             op(s, t, false);
         } else if (t->point == M_disk) {
             disk(s, t);
+        } else if (t->point == M_put) {
+            put(s, t);
+        } else if (t->point == M_wait) {
+            m_wait(s, t);
         } else if (t->point == M_asleep) {
             m_asleep(s, t, choice);
         } else {
             m_store_step(s, t);
         }
+        break;
+    case C_stall:
+        m_stalled(s, t);
         break;
     case C_fail:
         op(s, t, true);

@@ -9,7 +9,15 @@
 #include "model.h"
 
 /* Where look, own-lease readings, judgements, changes and endings of own leases return to. */
-enum look_ret { LOOK_ASK = 1, LOOK_RIVAL, LOOK_STORED, LOOK_FAILED, LOOK_WAIT };
+enum look_ret {
+    LOOK_ASK = 1,
+    LOOK_RIVAL,
+    LOOK_STORED,
+    LOOK_FAILED,
+    LOOK_WAIT,
+    LOOK_STORING,
+    LOOK_STALL
+};
 enum own_ret { OWN_END = 1, OWN_ANSWER, OWN_UP_TO };
 enum judge_ret { JUDGE_ANSWER = 1, JUDGE_CHECK, JUDGE_RECLAIM };
 enum run_ret { RUN_LOOK, RUN_DEATH, RUN_CHECK };
@@ -25,6 +33,7 @@ enum cas_ret {
     CAS_OWN,
     CAS_CHECK,
     CAS_RECLAIM,
+    CAS_STALL,
 };
 enum judgement { ALIVE, THREAD_GONE, DEAD, CHANGED };
 
@@ -68,6 +77,7 @@ void p_looked(struct m_state *s, struct m_thread *t);
 void p_reclaim_over(struct m_state *s, struct m_thread *t, bool over);
 void p_reclaim_next(struct m_state *s, struct m_thread *t);
 void p_look_next(struct m_state *s, struct m_thread *t);
+void p_storing_step(struct m_state *s, struct m_thread *t);
 void p_run_read(struct m_state *s, struct m_thread *t);
 void p_judged(struct m_state *s, struct m_thread *t, enum judgement judgement);
 void p_publish(struct m_state *s, struct m_thread *t);

@@ -144,6 +144,10 @@ static enum m_did look_up(int number)
         }
         enum rs_lease_verdict verdict = rs_lease_ask(&stage->store, slot, place, &takeover);
         producer = verdict == RS_LEASE_PRODUCER;
+        if (verdict == RS_LEASE_WAIT && m_config->budget[C_stall] && stand_at(M_wait) == C_stall) {
+            rs_lease_stalled(&stage->store, slot, place);
+            continue;
+        }
         if (!producer && (verdict != RS_LEASE_WAIT || !wait_for(place))) {
             return DID_NATIVE;
         }
@@ -160,6 +164,10 @@ static enum m_did store(int number, bool fails)
     if (fails) {
         rs_lease_failed(&stage->store, slot, place);
     } else {
+        if (m_config->budget[C_stall]) {
+            rs_lease_storing(&stage->store, slot, place);
+            (void)stand_at(M_put);
+        }
         atomic_store(&stage->filled[number], true);
         rs_lease_stored(&stage->store, slot, place);
     }

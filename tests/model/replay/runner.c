@@ -199,6 +199,10 @@ static void compare_entry(const struct m_entry *want, int i)
         DIFFERS("entry %d: owned by slot %u instead of process %u", i, rs_lw_owner(word).slot,
                 rs_lw_owner(model).slot);
     }
+    if (lease->storing >> 32 != want->storing) {
+        DIFFERS("entry %d: a store of lease %u instead of %u", i, (unsigned)(lease->storing >> 32),
+                want->storing);
+    }
     int run = lease->run == 0 ? 0 : lease->run == FORMER_RUN ? 1 : 2;
     if (lease->turn != want->turn || place_of(lease) != want->place ||
         thread_of(lease->tid) != want->tid || run != want->run) {

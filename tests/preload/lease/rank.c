@@ -4,10 +4,12 @@
  *
  *   lease rank SEGMENT DIRECTORY name=value...
  *
- * job=, rank=, key= (first artifact), keys= (how many, one after the other), threads= (each wants
- * all of them), ms= (time to make one), wait= (budget in milliseconds), kill=POINT (die there),
- * stop=POINT (SIGSTOP there), nth= (at its nth pass), and act=, what a producer does: store, fail,
- * hang, die (half way), move (on to the next lookup), leave (its thread ends), fork.
+ * job=, rank=, key= (first artifact), keys= (how many, one after the other),
+ * threads= (each wants all of them), ms= (time to make one), wait= (budget in
+ * milliseconds), kill=POINT (die there), stop=POINT (SIGSTOP there), nth= (at
+ * its nth pass), and act=, what a producer does: store, fail, hang, die (half
+ * way), stop (SIGSTOP, then store), move (on to the next lookup), leave (its
+ * thread ends), fork.
  */
 #include "lease.h"
 
@@ -138,6 +140,9 @@ static void produce(const struct rs_place *place, unsigned key)
         sleep_ms(options.ms);
         rs_lease_next_lookup(&store, slot, RS_LEASE_FX);
     } else {
+        if (acts("stop")) {
+            kill(getpid(), SIGSTOP);
+        }
         make(key);
         rs_slot_count(slot, RS_C_stores_triton, 1);
         log_line(LOG_PRODUCED, key, begin);

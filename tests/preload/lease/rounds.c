@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random rounds: several rows of them run side by side in one segment, each round a job with keys
- * of its own. In calm ones nobody is disturbed: exactly one producer for each key. In deadly ones
- * ranks die at random points, fail or move on: all the rest must finish. In stopped ones (SIGSTOP
- * at random points, of producers and waiters) the rest must finish while the others are stopped,
- * nobody is elected in place of a stopped one, and who is continued finishes, too.
+ * Random rounds: several rows of them run side by side in one segment, each
+ * round a job with keys of its own. In calm ones nobody is disturbed: exactly
+ * one producer for each key. In deadly ones ranks die at random points, fail or
+ * move on: all the rest must finish. In stopped ones (SIGSTOP at random points,
+ * of producers and waiters) the rest must finish while the others are stopped,
+ * nobody is elected in place of a stopped one, and who is continued finishes,
+ * too.
  */
 #include "lease.h"
 
@@ -32,17 +34,21 @@ static int below(unsigned *seed, int limit)
     return rand_r(seed) % limit;
 }
 
-/* Who is stopped while it holds the registry lock leaves the others without slots, and so without
- * leases: points of the lease protocol only. */
-static const char *stop_point(unsigned *seed)
+/* Half of them stop as producers, half at a point of the protocol. (Who is
+ * stopped while it holds the registry lock leaves the others without slots, and
+ * so without leases: not there.) */
+static void stop_fate(unsigned *seed, char *text, size_t size)
 {
-    for (;;) {
-        const char *point = points[below(seed, (int)(sizeof(points) / sizeof(points[0])))];
-        if (!strncmp(point, "lease_", 6) || !strncmp(point, "takeover_", 9) ||
-            !strncmp(point, "wait_", 5)) {
-            return point;
-        }
+    const char *point;
+    if (below(seed, 2)) {
+        snprintf(text, size, "act=stop");
+        return;
     }
+    do {
+        point = points[below(seed, (int)(sizeof(points) / sizeof(points[0])))];
+    } while (strncmp(point, "lease_", 6) != 0 && strncmp(point, "takeover_", 9) != 0 &&
+             strncmp(point, "wait_", 5) != 0);
+    snprintf(text, size, "stop=%s nth=%d", point, 1 + below(seed, 3));
 }
 
 struct result {
@@ -51,7 +57,8 @@ struct result {
     char first_wrong[ROUND_KINDS][256];
 };
 
-/* What makes the round deadly for one rank. Returns whether it is any trouble. */
+/* What makes the round deadly for one rank. Returns whether it is any trouble.
+ */
 static bool fate(unsigned *seed, char *text, size_t size)
 {
     switch (below(seed, 6)) {
@@ -86,8 +93,9 @@ static const char *judge_calm(const struct bench *bench, unsigned key, int ranks
     return NULL;
 }
 
-/* One more producer at most for each rank that died or failed: where all ranks of the job were gone
- * for a moment, the next one is another run and is elected. */
+/* One more producer at most for each rank that died or failed: where all ranks
+ * of the job were gone for a moment, the next one is another run and is
+ * elected. */
 static const char *judge_deadly(const struct bench *bench, unsigned key, int troubles)
 {
     for (unsigned i = key; i < key + KEYS; i++) {
@@ -97,7 +105,8 @@ static const char *judge_deadly(const struct bench *bench, unsigned key, int tro
     return NULL;
 }
 
-/* Nobody died: who is stopped keeps its lease, and the others leave at their deadline. */
+/* Nobody died: who is stopped keeps its lease, and the others leave at their
+ * deadline. */
 static const char *judge_stopped(const struct bench *bench, unsigned key)
 {
     for (unsigned i = key; i < key + KEYS; i++) {
@@ -108,7 +117,8 @@ static const char *judge_stopped(const struct bench *bench, unsigned key)
     return NULL;
 }
 
-/* Continues RANKS, again and again, since one may come to its point late; waits for their ends. */
+/* Continues RANKS, again and again, since one may come to its point late; waits
+ * for their ends. */
 static bool join_continued(const pid_t *pids, int count)
 {
     long end = now_ms() + LIMIT_MS;
@@ -146,7 +156,7 @@ static void start_round(const struct bench *bench, const char *job, unsigned key
         if (kind == DEADLY && below(seed, 2)) {
             ranks->troubles += fate(seed, more, sizeof(more));
         } else if (stops) {
-            snprintf(more, sizeof(more), "stop=%s nth=%d", stop_point(seed), 1 + below(seed, 3));
+            stop_fate(seed, more, sizeof(more));
             ranks->troubles++;
         }
         pid_t pid =
