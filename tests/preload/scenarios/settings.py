@@ -41,7 +41,7 @@ LOGS = (
     ('a FIFO without a reader', made(os.mkfifo), False),
     ('a loop of links', loop, False),
     ('a device', lambda path: '/dev/full', False),
-    ('the standard error', lambda path: '/dev/stderr', False),
+    ('the standard error', lambda path: '/dev/stderr', None),  # a pipe; nothing may appear there
     ('a name that is too long', lambda path: path + '/' + 'l' * 5000, False),
     ('bytes that are no text', lambda path: path + '\udcff\udcfe', True),
 )
@@ -103,3 +103,32 @@ def nonsense(room):
     room.is_view(room.rank('read', room.details, room.fx, RANKSHARE_WAIT='soon', RANKSHARE_SIZE='-5Q', RANKSHARE_DIR='\1' * 2000,
                            RANKSHARE_ROOTS=':' * 3000, RANKSHARE_LOG='/nowhere/at/all', RANKSHARE_VERIFY='maybe',
                            RANKSHARE_PTX='2', RANKSHARE_JOB='j' * 5000, RANK='many', WORLD_SIZE='-1', LOCAL_RANK=''))
+
+
+# The default holds, or the value does what it can: a rank sees its view either way.
+ODD = (
+    ('RANKSHARE_WAIT', '-1', 'abc', '1e9', '9' * 400, '', ' 5', '0x10', '\udcff'),
+    ('RANKSHARE_ROOTS', ':::', 'root', '.:..:/', '/nowhere:/dev/null', ':'.join('/r%d' % i for i in range(10000)), '/' + 'd' * 1022, '\udcff:/\udcfe'),
+    ('RANKSHARE_JOB', 'j' * 95, 'j' * 96, 'j' * 10240, '\udcff\33[1m', 'a/b', '%s%n'),
+)
+
+
+def add_odd(variable, *values):
+    @scenario('settings: odd values of ' + variable)
+    def run(room):
+        for value in values:
+            room.is_view(room.rank('read', room.details, room.fx, **{variable: value}))
+
+
+for line in ODD:
+    add_odd(*line)
+
+
+@scenario('settings: anything but 1 in RANKSHARE is off')
+def off(room):
+    plain = room.rank('read', room.details, room.fx, mode='plain')
+    for value in ('yes', 'on', 'true', '01', ' 1', '1 ', '\udcff', '1' * 5000):
+        got = room.rank('read', room.details, room.fx, RANKSHARE=value)
+        if got != plain:
+            raise Failed('%s: plain %s, preloaded %s' % (short(value), short(plain), short(got)))
+    room.no_segment()
