@@ -6,11 +6,11 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 import types
 
 from cases import case
-from rank import Failed, read_raw
+from others import Other
+from rank import read_raw
 
 TORCH = '2.11.0+cu130'  # of the recordings
 GRAD = (b'\x8c\x0cgrad_enabled\x88', b'\x8c\x0cgrad_enabled\x89')
@@ -35,7 +35,7 @@ class Place:
     """Where the turned details lead: its key's directory, empty, and what another rank hashes."""
 
     def __init__(self, rank, changes, label='aot', version=TORCH):
-        self.rank, self.label = rank, label
+        self.rank, self.label, self.changes = rank, label, changes
         if version:
             pretend(version)
         self.data = turned(rank, rank.ordinal, changes, label)
@@ -72,38 +72,37 @@ def waits(rank):
     place = Place(rank, [GRAD])
     rank.equal(place.look(), [], 'names')
     rank.counts(aot_misses=1, leases=1)
-    program = ('import hashlib, os, sys, types\n'
-               'sys.modules["torch"] = types.ModuleType("torch")\n'
-               'sys.modules["torch"].__version__ = sys.argv[3]\n'
-               'hashlib.sha256(open(sys.argv[1], "rb").read()).digest()\n'
-               'print("hashed", flush=True)\n'
-               'print(*os.listdir(sys.argv[2]), flush=True)\n'
-               'sys.stdin.read()\n')
-    details = os.path.join(rank.root, 'details3')
-    rank.put(details, turned(rank, 3, [GRAD]))
-    other = subprocess.Popen([sys.executable, '-c', program, details, place.directory, TORCH],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
-    other.stdout.readline()
-    waiting(rank, other.pid)
-    place.store()
-    rank.equal(other.stdout.readline().strip(), 'x' * 51, 'what the other rank found')
-    rank.equal([rank.counter(name, other.pid) for name in ('aot_waited', 'aot_hits', 'aot_misses')], [1, 0, 0],
-               'waits, hits and misses of the other rank')
-    other.communicate()
+    with other_rank(rank, place) as other:
+        other.waiting()
+        place.store()
+        rank.equal(other.said()['names'], [['x' * 51]], 'what the other rank found')
+        rank.equal([rank.counter(name, other.pid) for name in ('aot_waited', 'aot_hits', 'aot_misses')], [1, 0, 0],
+                   'waits, hits and misses of the other rank')
     rank.counts(stores_aot=1)
 
 
-def waiting(rank, pid):
-    """Until the process sleeps in a futex."""
-    for _ in range(600):
-        with open('/proc/%d/wchan' % pid) as file:
-            if 'futex' in file.read():
-                return
-        with open('/proc/%d/syscall' % pid) as file:
-            if file.read().split()[0] in ('202', '98'):
-                return
-        time.sleep(0.05)
-    raise Failed('the other rank does not wait')
+def other_rank(rank, place, **options):
+    """A rank of cuda:3 that hashes the same details and looks at the same place."""
+    details = os.path.join(rank.root, 'details3')
+    rank.put(details, turned(rank, 3, place.changes))
+    return Other(rank, key=({'3': details}, place.directory), **options)
+
+
+@case('opendir', 'torch does not store the AOT entry after its FX entry: nobody waits for it', hashed=(), sleeps=True)
+def not_stored(rank):
+    place = Place(rank, [GRAD])
+    place.look()
+    inner = Place(rank, [TUNED], 'fx')
+    inner.look()
+    impatient = {'environment': {'RANKSHARE_WAIT': '1000'}, 'library': rank.told['impatient']}
+    with other_rank(rank, place, **impatient) as other:
+        other.waiting()
+        rank.equal(rank.counter('wait_stalled', other.pid), 0, 'stalled while the producer compiles')
+        inner.store()
+        rank.equal(other.said()['names'], [[]], 'what the other rank found')
+        rank.equal(rank.counter('wait_stalled', other.pid), 1, 'stalled')
+        rank.equal(rank.counter('aot_misses', other.pid), 1, 'misses')
+    rank.counts(leases=2, stores_fx=1, stores_aot=0)
 
 
 for why, changes, talks in (('training', [TUNED], 0), ('ranks talk', [GRAD, TALKS], 1)):
