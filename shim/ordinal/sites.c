@@ -178,7 +178,8 @@ static void subclass(struct finder *f, uint32_t arguments)
     f->engine->report->dtensor |= text.size == DIGEST_HEX && hex == DIGEST_HEX;
 }
 
-/* A class of torch.distributed: a mesh, a placement, a distributed tensor's description. */
+/* A class of torch.distributed: a mesh (with this rank's number in it), a placement, a distributed
+ * tensor's description. */
 static void distributed(struct finder *f, const struct rs_node *global)
 {
     static const char prefix[] = "torch.distributed.";

@@ -88,7 +88,7 @@ def other_rank(rank, place, **options):
     return Other(rank, key=({'3': details}, place.directory), **options)
 
 
-@case('opendir', 'torch does not store the AOT entry after its FX entry: nobody waits for it', hashed=(), sleeps=True)
+@case('opendir', 'torch does not store the AOT entry after its FX entry: nobody waits for it', hashed=())
 def not_stored(rank):
     place = Place(rank, [GRAD])
     place.look()
