@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import collective_cases
+import process_cases
 import race_cases
 import rig
 import stage_cases
@@ -214,6 +215,33 @@ def mega_cache(test):
     test.job("load", [gpu("user", 3, load=blobs[3])], test.place.cache("elsewhere"))
 
 
+def mega_cache_moves(test):
+    """Blobs go where they were not made for: right devices everywhere, whether they help or not."""
+    blob = test.place.root / "blob"
+    test.job("save", [gpu("user", 3, save=blob)], test.place.cache("library"))
+    test.job("other", [gpu("user", 0, load=blob)], test.place.cache("library-0"))
+    test.job("plain", [gpu("user", 3, load=blob, library=False)], test.place.cache("library-plain"))
+    test.job("plain-save", [gpu("user", 3, save=blob, library=False)], test.place.cache("plain"))
+    test.job("from-plain-3", [gpu("user", 3, load=blob)], test.place.cache("plain-3"))
+    test.job("from-plain-0", [gpu("user", 0, load=blob)], test.place.cache("plain-0"))
+
+
+def coor(test):
+    """torch's compile_on_one_rank: it takes the ordinal out of the code, not out of the keys."""
+    switch = {"TORCH_COMPILE_ON_ONE_RANK": "1"}
+    ranks = [gpu("user", device, variables=switch) for device in DEVICES]
+    reference = test.reference(ranks)
+    test.same_code("cold", test.job("cold", ranks), reference)
+    before = test.groups()
+    test.same_code("warm", test.job("warm", ranks), reference)
+    test.job("plain", [gpu("user", 0, library=False, variables=switch)])
+    test.same_groups(before, "plain")
+    if test.mode == "shared":
+        triton = test.place.cache() / "triton"
+        real = [path.name for path in triton.iterdir() if not path.is_symlink()]
+        test.expect(real == ["0"] and (triton / "None").is_symlink(), f"{real} are no links in {triton}")
+
+
 def driver(test):
     """The pretend driver itself."""
     import selfcheck
@@ -226,6 +254,7 @@ QUICK = {"driver": driver, "user": user, "adopt": adopt, "genuine": genuine, "ji
          "two-devices-10": two_devices_10, "two-devices-01": two_devices_01,
          "digests-sample": digests_sample}
 FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_stored,
-        "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **race_cases.FULL, **stage_cases.FULL,
+        "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **process_cases.FULL,
+        **race_cases.FULL, **stage_cases.FULL, "coor": coor, "mega-cache-moves": mega_cache_moves,
         "mega-cache": mega_cache, "two-devices-pool": two_devices_pool, "pool-fork": pool_fork, "pool-spawn": pool_spawn,
         "two-devices-turned": two_devices_turned, "digests-all": digests_all}

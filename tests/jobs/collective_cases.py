@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that work together."""
+"""Ranks that work together. Whatever is shared, each rank must run the code that a plain process of its own
+rank and device generates: some settings bake the rank into it, and none of the keys says so."""
 
 from case import gpu
+import report
+
 
 DEVICES = (0, 3)
 
@@ -9,6 +12,23 @@ DEVICES = (0, 3)
 def in_group(test, mode, phase, devices=DEVICES):
     meeting = test.place.root / f"meeting-{phase}"
     return [gpu(mode, device, group=meeting) for device in devices]
+
+
+def holds_ranks(outcome):
+    """How many of the graphs of plain ranks differ between them in more than the ordinal."""
+    codes = [{report.ORDINAL.sub(lambda place: place[0].rstrip(b"0123456789"), graph["code"].encode())
+              for graph in rank["graphs"]} for rank in outcome.reports]
+    return len(codes[0] - codes[1])
+
+
+def together(test, mode, baked=0, deadline=900):
+    """Cold and warm; BAKED: so many of the graphs depend on the rank."""
+    reference = test.reference(in_group(test, mode, "reference"), deadline)
+    found = holds_ranks(reference)
+    test.expect(found == baked, f"plain: {found} graphs hold the rank, expected {baked}")
+    for phase in ("cold", "warm"):
+        outcome = test.job(phase, in_group(test, mode, phase), deadline=deadline)
+        test.same_code(phase, outcome, reference)
 
 
 def ddp(test):
@@ -25,4 +45,14 @@ def collective(test):
     test.job("warm", in_group(test, "coll", "warm"))
 
 
-FULL = {"ddp": ddp, "collective": collective}
+def collectives(test):
+    """Collectives in graphs, DTensor inputs, FSDP2, tensor parallel, DDP inside the graph."""
+    together(test, "functional+dtensor+fsdp+tensor+reducer")
+
+
+def baked(test):
+    """Settings that bake the rank into the code, or make ranks talk while they compile."""
+    together(test, "bucketing+overlap+reorder", baked=2)
+
+
+FULL = {"ddp": ddp, "collective": collective, "collectives": collectives, "baked": baked}
