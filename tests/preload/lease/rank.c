@@ -311,7 +311,11 @@ int rank_main(int argc, char **argv)
         return 6;
     }
     struct rs_identity identity = {.job = options.job, .rank = options.rank, .world = 2};
-    slot = rs_slot_claim(&store, &identity);
+    /* A process that is being killed keeps the registry lock until it is gone: more than the second
+     * that a claim waits, on a busy machine or under a sanitizer. */
+    for (int tries = 0; !slot && tries < 10; tries++) {
+        slot = rs_slot_claim(&store, &identity);
+    }
     if (!slot) {
         return 7;
     }
