@@ -3,7 +3,8 @@
 
     infer.py REPORT --device N [--kind plain|nested|threads|functional]
 
-nested: a graph break in the middle, and a torch.cond whose branches are graphs inside the graph.
+nested: graph breaks, and at the end a torch.cond, whose branches are graphs inside the graph (torch caches none
+of these: nobody may wait for it).
 threads: two threads compile a function each, at the same time.
 functional: a functional collective inside the graph (needs a rank for each device).
 """
@@ -26,6 +27,8 @@ def nested(device):
 
     def both(x):
         x = first(x)
+        torch._dynamo.graph_break()
+        x = second(x)
         torch._dynamo.graph_break()
         return torch.cond(x.sum() > 0, lambda y: second(y) * 2.0, lambda y: second(y) + 1.0, (x,))
 
@@ -56,6 +59,13 @@ def run(functions, data, results):
         worker.join()
 
 
+def same_kernels_everywhere():
+    """Ranks that tune for themselves may choose other block sizes, and sums then differ in the last digit."""
+    from torch._inductor import config
+    if hasattr(config, "deterministic"):
+        config.deterministic = True
+
+
 def main():
     kinds = {kind.__name__: kind for kind in (plain, nested, threads, functional)}
     parser = argparse.ArgumentParser()
@@ -63,6 +73,7 @@ def main():
     parser.add_argument("--device", type=int, required=True)
     parser.add_argument("--kind", default="plain", choices=kinds)
     args = parser.parse_args()
+    same_kernels_everywhere()
     device = take_device(args.device)
     functions = kinds[args.kind](device)
     data = batches(3, device, (4, 64, WIDTH))
