@@ -37,7 +37,7 @@ class Builder:
     def hook(self):
         """shim/hook's own sources, with testrules.c in the place of the rest of the library."""
         sources = []
-        for name in ("dlsym", "next", "python", "digest"):
+        for name in ("dlsym", "next", "musl", "python", "digest"):
             sources += glob.glob("%s/shim/hook/%s*.[cS]" % (ROOT, name))
         sources = [s for s in sources if not s.endswith("digest_dtensor.c")]
         script = self.path("hook.map")
