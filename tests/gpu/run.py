@@ -61,7 +61,7 @@ class Bench:
     def environment(self, cache, shared, name):
         keep = {k: v for k, v in os.environ.items()
                 if not k.startswith(("RANKSHARE", "TORCHINDUCTOR", "TRITON"))}
-        keep.update(TORCHINDUCTOR_CACHE_DIR=cache, HOME=self.work, TORCHINDUCTOR_FX_GRAPH_CACHE="1",
+        keep.update(TORCHINDUCTOR_CACHE_DIR=cache, HOME=self.work, CUBLAS_WORKSPACE_CONFIG=":4096:8", TORCHINDUCTOR_FX_GRAPH_CACHE="1",
                     TORCHINDUCTOR_AUTOGRAD_CACHE="1")
         if shared:
             before = keep.get("LD_PRELOAD", "")
@@ -123,8 +123,9 @@ class Bench:
             graphs = one.get(f"{kind}_miss", 0) + one.get(f"{kind}_hit", 0)
             missed, hit = total(reports, f"{kind}_miss"), total(reports, f"{kind}_hit")
             if counts:
-                self.check(missed == (graphs if cold else 0), f"{name}: {graphs if cold else 0} {kind} misses "
-                           f"in the whole job (seen {missed}, hits {hit})")
+                expected = one.get(f"{kind}_miss", 0) if cold else 0  # graphs may be alike in one rank, too
+                self.check(missed == expected, f"{name}: {expected} {kind} misses in the whole job "
+                           f"(seen {missed}, hits {hit})")
             if kind == "fx" and not (job.aot and cold):
                 self.check(hit + missed >= graphs > 0, f"{name}: every graph was looked up")
         self.check(not any(r["memory_on_other_devices"] for r in reports),
