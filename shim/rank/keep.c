@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "rank/count.h"
-#include "rank/hash.h"
 #include "rank/keep_place.h"
+#include "rank/keep_reason.h"
 #include "rank/known.h"
 #include "rank/node.h"
 #include "rank/view.h"
@@ -126,45 +126,6 @@ void rs_keep_writing(int dirfd, const char *path)
 /* ---- canonical form ----------------------------------------------------------------------------
  */
 
-/* An AOT entry sends its readers to FX keys; one that is not shared would send them to another
- * device's code. A key that this process has not hashed came with a hit, and what a hit shows is
- * checked there. */
-static bool inner_keys_shared(const struct rs_report *report)
-{
-    if (report->key_count > RS_KEYS_MAX) {
-        return false;
-    }
-    for (uint32_t i = 0; i < report->key_count; i++) {
-        struct rs_key key;
-        memcpy(key.bytes, report->keys[i], sizeof(key.bytes));
-        enum rs_treatment treatment = rs_known_find(&key).treatment;
-        if (treatment != RS_TREAT_CANONICAL && treatment != RS_TREAT_UNKNOWN) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Why the entry with REPORT can't be stored under a shared key. */
-static enum rs_reason reason_to_drop(const struct rs_report *report, const struct rs_known *known)
-{
-    int ordinal = rs_report_ordinal(report);
-    if (report->reason != RS_OK) {
-        return report->reason;
-    }
-    enum rs_reason comms = rs_comms_refusal(report, known->treatment, known->flags);
-    if (comms != RS_OK) {
-        return comms;
-    }
-    if (known->treatment == RS_TREAT_CANONICAL && ordinal >= 0 && ordinal != known->ordinal) {
-        return RS_REFUSED_not_canonical;
-    }
-    if (known->treatment == RS_TREAT_FORGOTTEN && ordinal > 0) {
-        return RS_REFUSED_not_canonical; /* the key may be a native one */
-    }
-    return inner_keys_shared(report) ? RS_OK : RS_REFUSED_inner_key;
-}
-
 /* The file that is to get the name: by its path, or by descriptor alone (linkat). */
 static int open_source(const struct rs_keep_call *call, int flags)
 {
@@ -267,7 +228,7 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, const struct rs_k
     enum rs_reason refusal =
         rs_ordinal_rewrite(&arena, bytes, entry_kind(keep->to.shape),
                            rs_torch_key(torch_key) ? torch_key : NULL, 0, &pieces, &report);
-    enum rs_reason reason = reason_to_drop(&report, known);
+    enum rs_reason reason = rs_keep_refusal(&report, known);
     if (report.private_ordinal >= 0) {
         verdict = RS_KEEP_PASS;
     } else if (reason != RS_OK || refusal != RS_OK) {
@@ -281,6 +242,23 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, const struct rs_k
 out:
     rs_arena_free(&arena);
     return verdict;
+}
+
+/* An AOT entry under a native key goes to the disk as it is or not at all. */
+static enum rs_keep_verdict check_native(struct rs_keep *keep, const struct rs_keep_call *call,
+                                         int source, const struct rs_known *known)
+{
+    struct rs_arena arena;
+    struct rs_bytes bytes;
+    struct rs_report report;
+    enum rs_reason reason = RS_REFUSED_limit;
+    rs_rewrite_arena(&arena);
+    if (rs_read_whole(source, &arena, &bytes)) {
+        (void)rs_ordinal_scan(&arena, bytes, entry_kind(keep->to.shape), &report);
+        reason = rs_keep_refusal(&report, known);
+    }
+    rs_arena_free(&arena);
+    return reason == RS_OK ? RS_KEEP_PASS : drop(keep, call, reason);
 }
 
 /* Things that are no entry, or change nothing: the real call says what there is to say. */
@@ -309,7 +287,8 @@ static bool may_be_entry(const struct rs_keep *keep, int source)
 static enum rs_keep_verdict keep_entry(struct rs_keep *keep, const struct rs_keep_call *call)
 {
     struct rs_known known = rs_known_find(&keep->to.key);
-    if (known.treatment == RS_TREAT_NATIVE) {
+    bool native = known.treatment == RS_TREAT_NATIVE;
+    if (native && (keep->to.shape != RS_SHAPE_AOT_FILE || !rs_known_moved())) {
         return RS_KEEP_PASS;
     }
     if (call->how == RS_KEEP_RENAME_ODD) {
@@ -330,6 +309,8 @@ static enum rs_keep_verdict keep_entry(struct rs_keep *keep, const struct rs_kee
     enum rs_keep_verdict verdict = RS_KEEP_PASS;
     if (!may_be_entry(keep, source)) {
         keep->ours = false;
+    } else if (native) {
+        verdict = check_native(keep, call, source, &known);
     } else if (known.treatment != RS_TREAT_PRIVATE) {
         verdict = canonicalise(keep, call, source, &known);
     } else if (mark_private(call, &known)) {

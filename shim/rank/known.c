@@ -25,6 +25,7 @@ struct known_slot {
 static struct known_slot slots[SLOTS];
 
 static _Atomic(bool) forgot;
+static _Atomic(bool) moved;
 
 /* Goes up at each fork: what the parent hashed for its own device says nothing about the child's.
  */
@@ -168,6 +169,9 @@ static void remember(const struct rs_key *key, uint64_t what)
 void rs_known_add(const struct rs_key *key, const struct rs_known *what)
 {
     atomic_fetch_or_explicit(&flags_seen, what->flags, memory_order_relaxed);
+    if (what->treatment == RS_TREAT_CANONICAL && what->ordinal > 0) {
+        atomic_store(&moved, true);
+    }
     remember(key, pack(what));
     last_hash.key = *key;
     last_hash.what = *what;
@@ -192,6 +196,11 @@ struct rs_known rs_known_find(const struct rs_key *key)
 void rs_known_lost(void)
 {
     atomic_store(&forgot, true);
+}
+
+bool rs_known_moved(void)
+{
+    return atomic_load(&moved);
 }
 
 bool rs_known_first_look(const struct rs_key *key, struct rs_known *what)
@@ -265,5 +274,6 @@ void rs_known_forked(void)
     }
     last_hash.fresh = false;
     atomic_store(&forgot, false);
+    atomic_store(&moved, false);
     atomic_fetch_add(&generation, 1);
 }

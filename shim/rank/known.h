@@ -38,6 +38,10 @@ void rs_known_lost(void);
 /* What is known of KEY; treatment RS_TREAT_UNKNOWN (or RS_TREAT_FORGOTTEN) when nothing is. */
 struct rs_known rs_known_find(const struct rs_key *key);
 
+/* Whether this process has hashed details of a device other than cuda:0 in canonical form: their
+ * key leads a process without the library to cuda:0's code. */
+bool rs_known_moved(void);
+
 /* Whether KEY is the calling thread's last recognised hash and this is the thread's first look at
  * its place; from then on the answer is no. */
 bool rs_known_first_look(const struct rs_key *key, struct rs_known *what);

@@ -45,6 +45,19 @@ Test(known, remembers_and_replaces)
     cr_assert(find(1).treatment == RS_TREAT_NATIVE && find(1).ordinal == 4);
 }
 
+Test(known, whether_a_key_was_moved)
+{
+    add(1, RS_TREAT_NATIVE, 4);
+    add(2, RS_TREAT_PRIVATE, 4);
+    add(3, RS_TREAT_CANONICAL, 0);
+    add(4, RS_TREAT_CANONICAL, -1);
+    cr_assert(!rs_known_moved());
+    add(5, RS_TREAT_CANONICAL, 1);
+    cr_assert(rs_known_moved());
+    rs_known_forked();
+    cr_assert(!rs_known_moved());
+}
+
 Test(known, more_keys_than_slots_forget_but_never_lie)
 {
     enum { MANY = 20000 };

@@ -131,13 +131,15 @@ def next_key(rank):
     rank.counts(leases=2, unproductive=2)
 
 
+TENSOR = b'\x8c\x19torch._inductor.codecache\x8c\x06_ident\x93\x8c\x20' + b'0123456789abcdef' * 2 + b'\x85R'
+
+
 def with_subclass(rank, ordinal):
     """The details with a distributed tensor among them: 32 hex digits. They are one frame."""
     data = turned(rank, ordinal, [])
     head, key = data[:11], b'\x8c\x0dcache_key_tag'
     rank.equal((head[:3], data.count(key)), (b'\x80\x04\x95', 1), 'header, places for a tensor')
-    tensor = b'\x8c\x19torch._inductor.codecache\x8c\x06_ident\x93\x8c\x20' + b'0123456789abcdef' * 2 + b'\x85R'
-    body = data[11:].replace(key, b'\x8c\x06tensor' + tensor + key)
+    body = data[11:].replace(key, b'\x8c\x06tensor' + TENSOR + key)
     return head[:3] + len(body).to_bytes(8, 'little') + body
 
 
@@ -159,3 +161,32 @@ def distributed(rank):
     rank.equal(read_raw(os.path.join(folder, 'x' * 51)), rank.aot_view + mark, 'the entry on disk')
     with open(os.path.join(folder, 'x' * 51), 'rb') as entry:
         rank.equal(entry.read(), rank.aot_view + mark, 'the entry as the rank sees it')
+
+
+def without_device():
+    """AOT details with a distributed tensor among them and no device."""
+    body = (b'\x8c\x2dtorch._functorch._aot_autograd.autograd_cache\x8c\x17AOTAutogradCacheDetails\x93)\x81}(\x8c\x01a'
+            + TENSOR + b'ub.')
+    return b'\x80\x04\x95' + len(body).to_bytes(8, 'little') + body
+
+
+for ordinal in (11, 0):
+    @case('rename', 'cuda:%d: a native AOT entry does not lead from its key to a shared FX key of another device' % ordinal,
+          hashed=(), ordinal=ordinal)
+    def native(rank):
+        pretend(TORCH)
+        data = without_device()
+        digest = hashlib.sha256(data).digest()
+        rank.equal(digest, plain_digest(data), 'the key, hashed before any that names a device')
+        folder = os.path.join(rank.root, 'aotautograd', name_of('aot', digest))
+        os.makedirs(folder)
+        for name in 'xy':
+            temporary = os.path.join(folder, '.1.2.tmp')
+            rank.put(temporary, rank.aot_view)
+            os.rename(temporary, os.path.join(folder, name * 51))
+            rank.check(not os.path.exists(temporary), 'the temporary file is still there')
+            rank.hash('fx')  # the recorded AOT entry names its key
+        moved = rank.ordinal > 0
+        rank.equal(rank.names(folder), ['x' * 51] if moved else ['x' * 51, 'y' * 51], 'what was stored')
+        rank.equal(read_raw(os.path.join(folder, 'x' * 51)), rank.aot_view, 'the first of them')
+        rank.counts(refused_dtensor=1, refused_inner_key=moved, stores_dropped=moved)
