@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -85,14 +84,6 @@ static inline bool rs_sys_file_fits(uint64_t size)
 {
     struct rlimit limit;
     return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 || size <= limit.rlim_cur;
-}
-
-/* Names of a descriptor's file, by WAY. /proc/self is the main thread, which shows no descriptors
- * once it has ended while others go on; the other name is missing where /proc is only imitated. */
-enum { RS_FD_NAME_MAX = 64, RS_FD_WAYS = 2 };
-static inline void rs_fd_name(char name[RS_FD_NAME_MAX], int fd, int way)
-{
-    snprintf(name, RS_FD_NAME_MAX, "/proc/%s/fd/%d", way == 0 ? "self" : "thread-self", fd);
 }
 
 /* The kernel's answer: fakeroot and its kin have another. */

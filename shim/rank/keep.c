@@ -2,6 +2,7 @@
 #include "rank/keep.h"
 
 #include "base/dir.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "rank/count.h"
@@ -12,7 +13,6 @@
 #include "rank/view.h"
 #include "rank/wait.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -129,10 +129,8 @@ void rs_keep_writing(int dirfd, const char *path)
 /* The file that is to get the name: by its path, or by descriptor alone (linkat). */
 static int open_source(const struct rs_keep_call *call, int flags)
 {
-    char link[64];
     if (call->flags & AT_EMPTY_PATH && (!call->from || !*call->from)) {
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", call->fromfd);
-        return rs_sys_openat(AT_FDCWD, link, flags | O_CLOEXEC | O_NONBLOCK, 0);
+        return rs_fd_reopen(call->fromfd, flags | O_NONBLOCK);
     }
     int follow = call->flags & AT_SYMLINK_FOLLOW ? 0 : O_NOFOLLOW;
     return rs_sys_openat(call->fromfd, call->from, flags | follow | O_CLOEXEC | O_NONBLOCK, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/keep_place.h"
 
+#include "base/fd.h"
 #include "base/sys.h"
 #include "rank/view.h"
 
@@ -80,22 +81,15 @@ static bool fill_draft(const struct draft *draft, const struct rs_pieces *pieces
     return true;
 }
 
-static int link_draft(const struct draft *draft, int directory, const char *name)
-{
-    char link[64];
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", draft->fd);
-    return (int)syscall(SYS_linkat, AT_FDCWD, link, directory, name, AT_SYMLINK_FOLLOW);
-}
-
 static bool publish(struct draft *draft, struct rs_where *to, enum rs_place_how how)
 {
     if (!draft->named) {
-        if (link_draft(draft, AT_FDCWD, to->path) == 0) {
+        if (rs_fd_link(draft->fd, AT_FDCWD, to->path) == 0) {
             return true;
         }
         /* Only rename() replaces a file, and it needs a name to begin with. */
         if (errno != EEXIST || how == RS_PLACE_NEW || !make_name(draft, to) ||
-            link_draft(draft, draft->directory, draft->name) != 0) {
+            rs_fd_link(draft->fd, draft->directory, draft->name) != 0) {
             return false;
         }
         draft->named = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/view.h"
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/state.h"
 #include "base/sys.h"
@@ -11,7 +12,6 @@
 
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -41,18 +41,6 @@ static int scratch_file(void)
     return -1;
 }
 
-/* The same file, read-only and at offset 0: what a reader of the entry would have been given. */
-static int reopen_read_only(int fd)
-{
-    char name[RS_FD_NAME_MAX];
-    int again = -1;
-    for (int way = 0; again < 0 && way < RS_FD_WAYS; way++) {
-        rs_fd_name(name, fd, way);
-        again = rs_sys_openat(AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
-    }
-    return again;
-}
-
 bool rs_views_work(void)
 {
     static _Atomic(int) tried; /* 0 not yet, 1 they work, 2 they don't */
@@ -66,7 +54,7 @@ bool rs_views_work(void)
     bool works = false;
     if (fd >= 0) {
         bool written = rs_sys_file_fits(1) && rs_sys_write(fd, &byte, 1) == 1;
-        int again = written ? reopen_read_only(fd) : -1;
+        int again = written ? rs_fd_reopen(fd, O_RDONLY) : -1;
         works = again >= 0 && rs_sys_pread(again, &back, 1, 0) == 1 && back == byte;
         if (again >= 0) {
             rs_sys_close(again);
@@ -174,7 +162,8 @@ static int fill_view(int fd, const struct rs_pieces *pieces)
         /* The name is ours, so the mode may be set before the read-only descriptor is opened. */
         if (syscall(SYS_fchmod, scratch, (st.st_mode & 0666) | 0400) == 0) {
             (void)syscall(SYS_utimensat, scratch, NULL, times, 0);
-            view = reopen_read_only(scratch);
+            /* At offset 0: what a reader of the entry would have been given. */
+            view = rs_fd_reopen(scratch, O_RDONLY);
         }
     }
     rs_sys_close(scratch);

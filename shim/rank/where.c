@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/where.h"
 
+#include "base/fd.h"
 #include "base/state.h"
 #include "base/sys.h"
 #include "rank/count.h"
@@ -9,7 +10,6 @@
 #include "rank/node.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 enum root_kind { INDUCTOR = 1, TRITON = 2 };
@@ -221,7 +221,6 @@ static bool below_working_directory(int dirfd, const char *path, size_t length,
  * resolved), and the last component behind it. */
 static bool resolve(int dirfd, const char *path, struct rs_where *where)
 {
-    char link[RS_FD_NAME_MAX];
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof(where->path)) {
         return false;
@@ -239,11 +238,7 @@ static bool resolve(int dirfd, const char *path, struct rs_where *where)
     if (fd < 0) {
         return false;
     }
-    ssize_t got = -1;
-    for (int way = 0; got < 0 && way < RS_FD_WAYS; way++) {
-        rs_fd_name(link, fd, way);
-        got = rs_sys_readlinkat(AT_FDCWD, link, where->path, sizeof(where->path) - 1);
-    }
+    ssize_t got = rs_fd_path(fd, where->path, sizeof(where->path) - 1);
     rs_sys_close(fd);
     if (append(where, got, path + name, length - name) ||
         (got <= 0 && below_working_directory(dirfd, path, length, where))) {

@@ -5,6 +5,7 @@
  * touches them, so a full /dev/shm is an error value and never a SIGBUS.
  */
 #include "base/config.h"
+#include "base/fd.h"
 #include "store/kill_point.h"
 #include "store/layout.h"
 #include "store/process.h"
@@ -249,19 +250,7 @@ static void write_header(struct rs_segment *segment)
 
 static int give_name(int fd, const char *temporary, const char *path)
 {
-    char by_number[RS_FD_NAME_MAX];
-    int result = -1;
-    if (temporary[0]) {
-        return rs_sys_linkat(temporary, path, 0);
-    }
-    for (int way = 0; result != 0 && way < RS_FD_WAYS; way++) {
-        rs_fd_name(by_number, fd, way);
-        result = rs_sys_linkat(by_number, path, AT_SYMLINK_FOLLOW);
-        if (result != 0 && errno == EEXIST) {
-            break;
-        }
-    }
-    return result;
+    return temporary[0] ? rs_sys_link(temporary, path) : rs_fd_link(fd, AT_FDCWD, path);
 }
 
 /* Makes the segment. RS_STORE_ABSENT: another process was faster, open its. */

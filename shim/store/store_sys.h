@@ -23,9 +23,9 @@ static inline int rs_sys_fchmod(int fd, mode_t mode)
     return (int)syscall(SYS_fchmod, fd, mode);
 }
 
-static inline int rs_sys_linkat(const char *from, const char *to, int flags)
+static inline int rs_sys_link(const char *from, const char *to)
 {
-    return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, flags);
+    return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 /* The offset travels on the stack: a plain 0 would leave its upper half undefined. */

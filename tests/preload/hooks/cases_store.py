@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """rename and link: an entry reaches the disk in canonical form, complete, or not at all."""
+import ctypes
 import errno
 import os
 import shutil
 import stat
 import subprocess
 import sys
+import threading
 import uuid
 
 from cases import case
@@ -261,3 +263,38 @@ def unwritable(rank):
         os.seteuid(65534)
     rank.call('rename', source, rank.fx)
     rank.equal(rank.names(rank.fx_dir), [], 'names in the directory')
+
+
+def without_main_thread(act):
+    """Calls ACT in a fork child whose main thread has ended; whether it returned."""
+    child = os.fork()
+    if child == 0:
+        def other():
+            status = 1
+            try:
+                state = ''
+                while state != 'Z':
+                    with open('/proc/self/stat') as text:
+                        state = text.read().rpartition(')')[2].split()[0]
+                act()
+                status = 0
+            finally:
+                os._exit(status)
+        threading.Thread(target=other, daemon=True).start()
+        ctypes.CDLL(None).pthread_exit(None)
+    return os.waitpid(child, 0)[1] == 0
+
+
+for there in (False, True):
+    @case('rename', 'a process whose main thread has ended: ' + ('over an entry' if there else 'a new entry'), hashed=('fx',),
+          prepare=None if there else fresh('fx'))
+    def leaderless(rank):
+        source = temporary(rank)
+        rank.put(source, rank.fx_view)
+
+        def store():
+            rank.hash('fx')
+            rank.succeed('rename', source, rank.fx)
+        rank.check(without_main_thread(store), 'the rename failed')
+        rank.equal(rank.disk(rank.fx), rank.fx_raw, 'the disk')
+        rank.equal(rank.names(rank.fx_dir), [os.path.basename(rank.fx)], 'names')
