@@ -8,8 +8,6 @@
 #include "rank/node.h"
 #include "rank/wait.h"
 
-#include <string.h>
-
 /* What counts and leases need to know about the three kinds of key. */
 struct look_kind {
     enum rs_lease_kind lease;
@@ -105,25 +103,23 @@ static void note_miss(const struct rs_look *look)
              look->known.treatment == RS_TREAT_CANONICAL && (look->known.flags & RS_FLAG_TALKS));
 }
 
-/* <key> of <key> or <key>/entry. */
-static const char *directory_of_key(const struct rs_where *where, char *path)
-{
-    bool file = where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_AOT_FILE;
-    size_t length = file ? where->name : strlen(where->path);
-    memcpy(path, where->path, length);
-    path[length] = '\0';
-    return path;
-}
-
-/* Waits for the place's producer. True: look again. */
+/* Waits for the place's producer. True: look again. The path of <key>/entry is cut to that of <key>
+ * meanwhile: a second one would be too much for a small thread's stack. */
 static bool wait_for_producer(struct rs_look *look, struct rs_node *node)
 {
-    char directory[PATH_MAX];
     struct rs_wait_for what = {.place = look->place, .known = look->known};
+    char *slash =
+        look->where.shape == RS_SHAPE_AOT_FILE ? look->where.path + look->where.name - 1 : NULL;
+    if (slash) {
+        *slash = '\0';
+    }
     if (look->where.shape != RS_SHAPE_TRITON_GROUP) {
-        what.directory = directory_of_key(&look->where, directory);
+        what.directory = look->where.path;
     }
     enum rs_waited waited = rs_wait(node, &what);
+    if (slash) {
+        *slash = '/';
+    }
     if (waited != RS_WAITED_NOT) {
         look->stage = RS_LOOK_WAITED;
     }
