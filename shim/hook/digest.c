@@ -252,10 +252,7 @@ enum rs_swapped rs_digest_take(const struct rs_python *py, const char *name, rs_
     static const struct rs_method hashlib[] = {{"openssl_sha256", &hashlib_sha256_swap},
                                                {"new", &hashlib_new_swap}};
     static const struct rs_method sha2[] = {{"sha256", &sha2_sha256_swap}};
-    if (strcmp(name, "_blake2") == 0)
-        return rs_blake2_take(py, result);
-    bool finished;
-    rs_py *def = rs_module_def(py, result, &finished);
+    rs_py *def = rs_module_def(py, result);
     if (def == NULL)
         return RS_SWAP_REFUSED;
     if (strcmp(name, "_hashlib") == 0)

@@ -11,11 +11,9 @@
 #include "ordinal/ordinal.h"
 #include "rank/hash.h"
 
-/* Swaps what is watched in one hash module, by its name ("_hashlib", "_sha2", "_sha256",
- * "_blake2"). RESULT: what its initialiser returned, or the module. Called without an error set,
- * leaves none. */
+/* Swaps what is watched in one hash module, by its name ("_hashlib", "_sha2", "_sha256"). RESULT:
+ * what its initialiser returned, or the module. Called without an error set, leaves none. */
 enum rs_swapped rs_digest_take(const struct rs_python *py, const char *name, rs_py *result);
-enum rs_swapped rs_blake2_take(const struct rs_python *py, rs_py *result);
 
 /* Puts the contents of OBJECT into BYTES; false unless it is exactly a bytes object. */
 static inline bool rs_digest_bytes(const struct rs_python *py, rs_py *object,
@@ -33,9 +31,5 @@ static inline bool rs_digest_bytes(const struct rs_python *py, rs_py *object,
 /* Reads what the interpreter has loaded. Imports nothing and runs no Python code; called without an
  * error set, leaves none. */
 void rs_digest_facts(const struct rs_python *py, struct rs_python_facts *facts);
-
-/* Where blake2b's input is recognised: true with OUT when OUT is to be hashed instead. OUT may lie
- * in the arena, which is freed after the call. */
-bool rs_blake2_replace(struct rs_arena *arena, struct rs_bytes in, struct rs_bytes *out);
 
 #endif

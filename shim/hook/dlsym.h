@@ -19,7 +19,6 @@ typedef void *rs_dlsym_swap(void *handle, const char *name, void *found);
     X(PyInit__hashlib, rs_python_swap_init)                                                        \
     X(PyInit__sha2, rs_python_swap_init)                                                           \
     X(PyInit__sha256, rs_python_swap_init)                                                         \
-    X(PyInit__blake2, rs_python_swap_init)                                                         \
     X(Py_Initialize, rs_python_swap_late)                                                          \
     X(Py_InitializeEx, rs_python_swap_late)                                                        \
     X(Py_InitializeFromConfig, rs_python_swap_late)                                                \

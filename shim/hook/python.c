@@ -18,14 +18,13 @@ struct module {
     _Atomic(bool) settled;
 };
 
-static init_function init_hashlib, init_sha2, init_sha256, init_blake2;
+static init_function init_hashlib, init_sha2, init_sha256;
 
-enum { HASHLIB, SHA2, SHA256, BLAKE2, MODULES };
+enum { HASHLIB, SHA2, SHA256, MODULES };
 static struct module modules[MODULES] = {
     [HASHLIB] = {.name = "_hashlib", .init = {.wrapper = (void *)init_hashlib}},
     [SHA2] = {.name = "_sha2", .init = {.wrapper = (void *)init_sha2}},
     [SHA256] = {.name = "_sha256", .init = {.wrapper = (void *)init_sha256}},
-    [BLAKE2] = {.name = "_blake2", .init = {.wrapper = (void *)init_blake2}},
 };
 
 _Atomic(bool) rs_python_found;
@@ -87,11 +86,6 @@ static rs_py *init_sha2(void)
 static rs_py *init_sha256(void)
 {
     return init(&modules[SHA256]);
-}
-
-static rs_py *init_blake2(void)
-{
-    return init(&modules[BLAKE2]);
 }
 
 /* ---- the built-in table

@@ -26,14 +26,9 @@ typedef struct rs_py rs_py; /* a PyObject */
     X(rs_py *, PyObject_GetAttrString, (rs_py *, const char *))                                    \
     X(rs_py *, PySys_GetObject, (const char *))                                                    \
     X(rs_py *, PyTuple_GetItem, (rs_py *, ssize_t))                                                \
-    X(rs_py *, PyTuple_New, (ssize_t))                                                             \
-    X(int, PyTuple_SetItem, (rs_py *, ssize_t, rs_py *))                                           \
     X(ssize_t, PyTuple_Size, (rs_py *))                                                            \
-    X(unsigned long, PyType_GetFlags, (rs_py *))                                                   \
-    X(void *, PyType_GetSlot, (rs_py *, int))                                                      \
     X(const char *, PyUnicode_AsUTF8AndSize, (rs_py *, ssize_t *))                                 \
     X(void, Py_DecRef, (rs_py *))                                                                  \
-    X(void, Py_IncRef, (rs_py *))                                                                  \
     X(int, Py_IsInitialized, (void))
 
 #define RS_PY_OBJECTS(X)                                                                           \

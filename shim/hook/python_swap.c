@@ -13,22 +13,11 @@ struct method_def {
     const char *doc;
 };
 
-struct module_slot {
-    int id;
-    void *value;
-};
-
 enum {
     DESCR_METHOD = 24, /* fields after the head: PyMethodDescrObject.d_method */
-    DEF_NAME = 24,     /* PyModuleDef.m_name, m_methods, m_slots */
+    DEF_NAME = 24,     /* PyModuleDef.m_name, m_methods */
     DEF_METHODS = 48,
-    DEF_SLOTS = 56,
-    TYPE_NEW = 8 + 36 * 8, /* PyTypeObject.tp_new */
-
-    SLOT_TP_NEW = 65, /* Py_tp_new, for PyType_GetSlot */
-    EXEC_BEFORE_3_15 = 2,
-    EXEC_SINCE_3_15 = 85, /* Py_mod_exec */
-    FLAG_HEAP_TYPE = 1 << 9,
+    DEF_SIZE = 56, /* as much of it as is read */
 
     TABLE_MAX = 256, /* entries of a table that are looked at */
     WANTED_MAX = 4,
@@ -56,10 +45,9 @@ static bool slot_fits(const struct rs_swap *swap, void *const *slot)
     return old == swap->wrapper || (rs_image_executable(old) && (known == NULL || known == old));
 }
 
-rs_py *rs_module_def(const struct rs_python *py, rs_py *result, bool *finished)
+rs_py *rs_module_def(const struct rs_python *py, rs_py *result)
 {
-    *finished = rs_py_type(py, result) != py->PyModuleDef_Type;
-    if (!*finished)
+    if (rs_py_type(py, result) == py->PyModuleDef_Type)
         return result;
     rs_py *def = py->PyModule_GetDef(result);
     if (def == NULL) {
@@ -67,7 +55,7 @@ rs_py *rs_module_def(const struct rs_python *py, rs_py *result, bool *finished)
         return NULL;
     }
     /* A single-phase def gets its type from PyModule_Create: a def without one isn't one. */
-    return rs_image_readable(def, py->head + DEF_SLOTS + sizeof(void *)) &&
+    return rs_image_readable(def, py->head + DEF_SIZE) &&
                    rs_py_type(py, def) == py->PyModuleDef_Type
                ? def
                : NULL;
@@ -76,7 +64,7 @@ rs_py *rs_module_def(const struct rs_python *py, rs_py *result, bool *finished)
 /* Whether DEF is the definition of the module NAME, as a static structure of some module's. */
 static bool is_def_of(const struct rs_python *py, rs_py *def, const char *name)
 {
-    return rs_image_readable(def, py->head + DEF_SLOTS + sizeof(void *)) &&
+    return rs_image_readable(def, py->head + DEF_SIZE) &&
            rs_image_text_is(*rs_py_field(py, def, DEF_NAME), name);
 }
 
@@ -141,38 +129,4 @@ enum rs_swapped rs_swap_method_of_type(const struct rs_python *py, rs_py *type, 
     }
     py->Py_DecRef(descriptor);
     return result;
-}
-
-enum rs_swapped rs_swap_exec(const struct rs_python *py, rs_py *def, const char *name,
-                             struct rs_swap *swap)
-{
-    if (!is_def_of(py, def, name))
-        return RS_SWAP_REFUSED;
-    struct module_slot *slots = *rs_py_field(py, def, DEF_SLOTS);
-    struct rs_region table;
-    if (!rs_region_of(slots, &table) || !table.writable)
-        return RS_SWAP_REFUSED;
-    size_t room = (table.end - (uintptr_t)slots) / sizeof *slots;
-    for (size_t i = 0; i < room && i < TABLE_MAX && slots[i].id != 0; i++)
-        if (slots[i].id == EXEC_BEFORE_3_15 || slots[i].id == EXEC_SINCE_3_15)
-            return slot_fits(swap, &slots[i].value) ? rs_swap_slot(swap, &slots[i].value)
-                                                    : RS_SWAP_REFUSED;
-    return RS_SWAP_REFUSED;
-}
-
-enum rs_swapped rs_swap_new(const struct rs_python *py, rs_py *type, struct rs_swap *swap)
-{
-    if (rs_py_type(py, type) != py->PyType_Type)
-        return RS_SWAP_REFUSED;
-    void **slot = rs_py_field(py, type, TYPE_NEW);
-    /* A heap type is the interpreter's own writable memory; any other must be plain data. */
-    bool heap = (py->PyType_GetFlags(type) & FLAG_HEAP_TYPE) != 0;
-    if (!heap && !rs_image_writable(slot, sizeof *slot))
-        return RS_SWAP_REFUSED;
-    void *reported = py->PyType_GetSlot(type, SLOT_TP_NEW);
-    if (reported == NULL)
-        py->PyErr_Clear(); /* up to 3.9 it refuses static types */
-    if ((reported != *slot && (heap || reported != NULL)) || !slot_fits(swap, slot))
-        return RS_SWAP_REFUSED;
-    return rs_swap_slot(swap, slot);
 }

@@ -52,15 +52,8 @@ enum rs_swapped rs_swap_methods(const struct rs_python *py, rs_py *def, const ch
 enum rs_swapped rs_swap_method_of_type(const struct rs_python *py, rs_py *type, const char *name,
                                        struct rs_swap *swap);
 
-/* Swaps the exec function in the slots of the module NAME. */
-enum rs_swapped rs_swap_exec(const struct rs_python *py, rs_py *def, const char *name,
-                             struct rs_swap *swap);
-
-/* Swaps tp_new of TYPE. Called without an error set, leaves none. */
-enum rs_swapped rs_swap_new(const struct rs_python *py, rs_py *type, struct rs_swap *swap);
-
-/* The PyModuleDef of what an initialiser returned (itself, or that of a finished module), or NULL;
- * *FINISHED says which. Called without an error set, leaves none. */
-rs_py *rs_module_def(const struct rs_python *py, rs_py *result, bool *finished);
+/* The PyModuleDef of what an initialiser returned (itself, or that of a finished module), or NULL.
+ * Called without an error set, leaves none. */
+rs_py *rs_module_def(const struct rs_python *py, rs_py *result);
 
 #endif

@@ -13,7 +13,7 @@ PLACES = ["~/.pyenv/versions/*/bin/python3", "~/.pyenv/versions/2*/bin/python2",
 NAME = re.compile(r"python[23]?(\.\d+t?)?$")
 ASK = """
 import json, platform, sys
-config = {"BUILT_IN": [n for n in sys.builtin_module_names if n in ("_sha256", "_sha2", "_blake2")]}
+config = {"BUILT_IN": [n for n in sys.builtin_module_names if n in ("_sha256", "_sha2")]}
 try:
     import sysconfig
     for name in ("LIBPL", "LIBRARY", "LDLIBRARY", "LIBDIR", "LIBS", "SYSLIBS", "INCLUDEPY"):

@@ -77,11 +77,6 @@ void rs_hash_done(struct rs_hash_plan *plan, enum rs_hashed hashed, const uint8_
     rs_arena_free(&plan->arena);
 }
 
-bool rs_blake2_replace(struct rs_arena *arena, struct rs_bytes in, struct rs_bytes *out)
-{
-    return replaced(arena, in, out);
-}
-
 EXPORT unsigned long rs_test_counter(const char *name)
 {
     static const char *const names[] = {
