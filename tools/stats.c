@@ -66,6 +66,17 @@ static json_t *text_or_null(const char *text)
     return text[0] ? json_text(text) : json_null();
 }
 
+static json_t *flags_json(const uint64_t *counters)
+{
+    json_t *flags = json_object();
+    const char *name;
+    uint64_t details;
+
+    for (size_t i = 0; (name = view_flag(counters, i, &details)); i++)
+        json_object_set_new(flags, name, json_integer((json_int_t)details));
+    return flags;
+}
+
 static json_t *job_json(const struct view_job *job)
 {
     json_t *ranks = json_array();
@@ -74,8 +85,9 @@ static json_t *job_json(const struct view_job *job)
         json_array_append_new(ranks, process_json(&job->processes[i]));
     json_t *versions = json_pack("{s:o, s:o, s:o}", "torch", text_or_null(job->torch), "triton",
                                  text_or_null(job->triton), "device", text_or_null(job->device));
-    return json_pack("{s:o, s:o, s:o, s:{}, s:o}", "id", json_text(job->id), "versions", versions,
-                     "world", number_or_null(job->world > 0, job->world), "flags", "ranks", ranks);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "id", json_text(job->id), "versions", versions,
+                     "world", number_or_null(job->world > 0, job->world), "flags",
+                     flags_json(job->total), "ranks", ranks);
 }
 
 static void print_json(const struct view *view, const char *only)

@@ -183,6 +183,16 @@ static void print_troubles(const uint64_t *counters, FILE *out)
                     counters[troubles[i]], rs_counter_text(troubles[i]));
 }
 
+/* ", with inference, benchmarks": what a result depends on. */
+static void print_flags(const uint64_t *counters, FILE *out)
+{
+    const char *name;
+    uint64_t details;
+
+    for (size_t i = 0; (name = view_flag(counters, i, &details)); i++)
+        fprintf(out, "%s%s", i ? ", " : ", with ", name);
+}
+
 void stats_job(const struct view_job *job, FILE *out)
 {
     fprintf(out, "job %s: torch %s, triton %s, device %s", job->id,
@@ -190,6 +200,7 @@ void stats_job(const struct view_job *job, FILE *out)
             job->device[0] ? job->device : "unknown");
     if (job->world > 0)
         fprintf(out, ", world size %d", job->world);
+    print_flags(job->total, out);
     fputc('\n', out);
     print_rows(job, out);
     print_reasons(job->total, out);

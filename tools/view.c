@@ -35,6 +35,21 @@ uint64_t view_refused(const uint64_t counters[RS_COUNTER_COUNT])
     return sum;
 }
 
+const char *view_flag(const uint64_t counters[RS_COUNTER_COUNT], size_t index, uint64_t *details)
+{
+    static const char prefix[] = "flag_";
+
+    for (int i = 0; i < RS_C_REFUSED; i++) {
+        const char *name = rs_counter_name((enum rs_counter)i);
+
+        if (counters[i] && strncmp(name, prefix, strlen(prefix)) == 0 && index-- == 0) {
+            *details = counters[i];
+            return name + strlen(prefix);
+        }
+    }
+    return NULL;
+}
+
 /* By rank, then pid; who has no rank comes last. */
 static int compare(const void *left, const void *right)
 {

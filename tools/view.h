@@ -45,6 +45,10 @@ const struct view_job *view_find(const struct view *view, const char *id);
 /* Sum of the refusal counters. */
 uint64_t view_refused(const uint64_t counters[RS_COUNTER_COUNT]);
 
+/* A setting of the job that its details showed: INDEX counts from 0 over those with a counter above
+ * 0. NULL: there are no more. *DETAILS: how many details showed it. */
+const char *view_flag(const uint64_t counters[RS_COUNTER_COUNT], size_t index, uint64_t *details);
+
 /* Name of the segment: OVERRIDE (an option's argument), else RANKSHARE_SEGMENT, else the user's
  * own. Says so and returns false when it can't be a name. */
 bool view_segment_name(const char *override, char name[RS_SEGMENT_NAME_MAX]);

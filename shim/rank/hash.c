@@ -139,6 +139,25 @@ static void describe(const struct rs_hash_plan *plan, const struct rs_report *re
     rs_slot_versions(&node->store, node->slot, facts->torch_version, triton, report->device_name);
 }
 
+/* The settings that a result depends on, for the job's line in stats. */
+static void note_flags(unsigned flags, const struct rs_report *report)
+{
+    static const struct {
+        unsigned flag;
+        enum rs_counter counter;
+    } noted[] = {
+        {RS_FLAG_INFERENCE, RS_C_flag_inference},
+        {RS_FLAG_BENCHMARKS, RS_C_flag_benchmarks},
+        {RS_FLAG_TALKS, RS_C_flag_talks},
+        {RS_FLAG_BAKES, RS_C_flag_bakes},
+        {RS_FLAG_CUSTOM_PASS, RS_C_flag_custom_pass},
+    };
+    rs_count(RS_C_flag_collectives, report->comms != 0);
+    for (size_t i = 0; i < sizeof(noted) / sizeof(noted[0]); i++) {
+        rs_count(noted[i].counter, (flags & noted[i].flag) != 0);
+    }
+}
+
 static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t size,
                          const struct rs_python_facts *facts)
 {
@@ -154,6 +173,7 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
         rs_torch_key_set(report.torch_key);
     }
     plan->flags = rs_flags_of(&report, facts->torch_version);
+    note_flags(plan->flags, &report);
     (void)rs_node_tie();
     enum rs_reason process = process_refuses(&report, facts);
     enum rs_reason graph = graph_refuses(&report, plan->flags);

@@ -21,7 +21,12 @@ struct process {
 static const struct process processes[] = {
     {{"train", 0, 2},
      3,
-     {{RS_C_details_fx, 2}, {RS_C_fx_misses, 2}, {RS_C_leases, 2}, {RS_C_stores_fx, 2}}},
+     {{RS_C_details_fx, 2},
+      {RS_C_fx_misses, 2},
+      {RS_C_leases, 2},
+      {RS_C_stores_fx, 2},
+      {RS_C_flag_inference, 1},
+      {RS_C_flag_benchmarks, 2}}},
     {{"train", 1, 2},
      11,
      {{RS_C_details_fx, 3},

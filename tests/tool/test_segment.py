@@ -51,6 +51,7 @@ def stats_cases(context):
         assert idle["versions"] == {"torch": None, "triton": None, "device": None}
         assert [rank["rank"] for rank in train["ranks"]] == [0, 1, 1]
         assert sorted((rank["ordinal"] for rank in train["ranks"]), key=str) == [11, 3, None]
+        assert train["flags"] == {"inference": 1, "benchmarks": 2} and idle["flags"] == {}, (train, idle)
         assert idle["ranks"][0]["rank"] is None
         assert all(rank["pid"] > 0 for job in document["jobs"] for rank in job["ranks"])
         sums = {}
@@ -67,7 +68,7 @@ def stats_cases(context):
         name, _ = context.segment("table")
         text = context.expect(0, "stats", "--segment", name).stdout.decode()
         lines = text.splitlines()
-        assert lines[0] == "job train: torch 2.11.0, triton 3.6.0, device NVIDIA H200, world size 2"
+        assert lines[0] == "job train: torch 2.11.0, triton 3.6.0, device NVIDIA H200, world size 2, with inference, benchmarks"
         rows = [line.split() for line in lines[3:6]]
         assert rows[0][0] == "0" and rows[0][2:5] == ["cuda:3", "2", "0"], rows
         assert rows[1][0] == "1" and rows[1][2:6] == ["cuda:11", "0", "1", "1"], rows
