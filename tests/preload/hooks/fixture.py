@@ -13,7 +13,7 @@ import subprocess
 import tarfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-BUILD = os.path.abspath(os.environ.get('BUILD') or os.path.join(TOP, 'build'))
+BUILD = os.path.join(TOP, os.environ.get('BUILD') or 'build')  # ranks run elsewhere: not by the working directory
 LIBRARY = os.path.join(BUILD, 'librankshare.so')
 IMPATIENT = os.path.join(BUILD, 'test', 'librankshare.so')  # tests/preload/preload.mk
 TOOL = os.path.join(BUILD, 'rankshare')
