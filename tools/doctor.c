@@ -11,7 +11,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,19 +40,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-}
-
-void doctor_say(struct doctor *doctor, enum finding finding, const char *format, ...)
-{
-    static const char *const labels[] = {"ok   ", "note ", "WRONG"};
-    va_list args;
-
-    doctor->wrong += finding == FINDING_WRONG;
-    printf("%s  ", labels[finding]);
-    va_start(args, format);
-    vprintf(format, args);
-    va_end(args);
-    putchar('\n');
 }
 
 /* Reads the part of an ELF header that is the same in both classes. */

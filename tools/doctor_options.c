@@ -23,6 +23,7 @@ static const char *shown(const char *value, char out[SHOWN_MAX])
 {
     size_t at = 0, length = strlen(value);
 
+    out[0] = '\0';
     for (size_t i = 0; i < length && i < SHOWN; i++) {
         unsigned char byte = (unsigned char)value[i];
 

@@ -3,11 +3,11 @@
 
 #include "base/log.h"
 #include "ordinal/flags.h"
-#include "ordinal/text.h"
 #include "rank/count.h"
 #include "rank/env.h"
 #include "rank/known.h"
 #include "rank/node.h"
+#include "rank/refusal.h"
 #include "rank/view.h"
 
 #include <string.h>
@@ -36,43 +36,6 @@ static enum rs_reason process_refuses(const struct rs_report *report,
         reason = RS_REFUSED_views;
     }
     return reason;
-}
-
-/* What is compiled from these details may differ between ranks for which they are the same. */
-static enum rs_reason graph_refuses(const struct rs_report *report, unsigned flags)
-{
-    if (report->reason != RS_OK) {
-        return report->reason;
-    }
-    if (report->comms & RS_COMMS_SYMM_MEM) {
-        return RS_REFUSED_symm_mem;
-    }
-    if (report->dtensor) {
-        return RS_REFUSED_dtensor;
-    }
-    return report->comms ? rs_flags_refusal(flags) : RS_OK;
-}
-
-enum rs_reason rs_comms_refusal(const struct rs_report *report, enum rs_treatment treatment,
-                                unsigned flags)
-{
-    if (report->comms & RS_COMMS_SYMM_MEM) {
-        return RS_REFUSED_symm_mem;
-    }
-    if (!report->comms) {
-        return RS_OK;
-    }
-    switch (treatment) {
-    case RS_TREAT_CANONICAL:
-        return rs_flags_refusal(flags);
-    case RS_TREAT_UNKNOWN:
-    case RS_TREAT_FORGOTTEN:
-        return rs_flags_refusal(rs_known_flags());
-    case RS_TREAT_NATIVE:
-    case RS_TREAT_PRIVATE:
-        break; /* its own entry, whatever is in it */
-    }
-    return RS_OK;
 }
 
 static void refuse(struct rs_hash_plan *plan, enum rs_reason reason, size_t where)
@@ -176,7 +139,7 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     note_flags(plan->flags, &report);
     (void)rs_node_tie();
     enum rs_reason process = process_refuses(&report, facts);
-    enum rs_reason graph = graph_refuses(&report, plan->flags);
+    enum rs_reason graph = rs_details_refusal(&report, plan->flags);
     if (process != RS_OK) {
         refuse(plan, process, report.where);
     } else if (graph != RS_OK && plan->kind == RS_KIND_aot_details && ordinal != -2 &&

@@ -44,13 +44,6 @@ struct rs_hash_plan {
 void rs_hash_plan(struct rs_hash_plan *plan, enum rs_kind kind, const uint8_t *data, size_t size,
                   const struct rs_python_facts *facts);
 
-/* Why the entry that REPORT describes can't be stored under a key, or shown to who looks for it,
- * because of what its code does with other ranks; RS_OK when it can. TREATMENT and FLAGS are the
- * key's: an entry whose key was not hashed here was found through an AOT entry, whose details hold
- * the same settings. */
-enum rs_reason rs_comms_refusal(const struct rs_report *report, enum rs_treatment treatment,
-                                unsigned flags);
-
 enum rs_hashed {
     RS_HASHED_NOTHING, /* the call failed */
     RS_HASHED_PLANNED,

@@ -7,9 +7,9 @@
 #include "base/sys.h"
 #include "rank/count.h"
 #include "rank/keep_place.h"
-#include "rank/keep_reason.h"
 #include "rank/known.h"
 #include "rank/node.h"
+#include "rank/refusal.h"
 #include "rank/view.h"
 #include "rank/wait.h"
 

@@ -6,9 +6,9 @@
 #include "base/state.h"
 #include "base/sys.h"
 #include "rank/count.h"
-#include "rank/hash.h"
 #include "rank/known.h"
 #include "rank/node.h"
+#include "rank/refusal.h"
 
 #include <limits.h>
 #include <stdatomic.h>

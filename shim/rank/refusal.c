@@ -1,9 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rank/keep_reason.h"
+#include "rank/refusal.h"
 
-#include "rank/hash.h"
+#include "ordinal/flags.h"
+#include "ordinal/text.h"
 
 #include <string.h>
+
+enum rs_reason rs_details_refusal(const struct rs_report *report, unsigned flags)
+{
+    if (report->reason != RS_OK) {
+        return report->reason;
+    }
+    if (report->comms & RS_COMMS_SYMM_MEM) {
+        return RS_REFUSED_symm_mem;
+    }
+    if (report->dtensor) {
+        return RS_REFUSED_dtensor;
+    }
+    return report->comms ? rs_flags_refusal(flags) : RS_OK;
+}
+
+enum rs_reason rs_comms_refusal(const struct rs_report *report, enum rs_treatment treatment,
+                                unsigned flags)
+{
+    if (report->comms & RS_COMMS_SYMM_MEM) {
+        return RS_REFUSED_symm_mem;
+    }
+    if (!report->comms) {
+        return RS_OK;
+    }
+    switch (treatment) {
+    case RS_TREAT_CANONICAL:
+        return rs_flags_refusal(flags);
+    case RS_TREAT_UNKNOWN:
+    case RS_TREAT_FORGOTTEN:
+        return rs_flags_refusal(rs_known_flags());
+    case RS_TREAT_NATIVE:
+    case RS_TREAT_PRIVATE:
+        break; /* its own entry, whatever is in it */
+    }
+    return RS_OK;
+}
 
 /* Under a shared key: an FX key that is not shared would send other devices' readers to this one's
  * code. A key that this process has not hashed came with a hit, and what a hit shows is checked

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rank/keep_reason.h"
+#include "rank/refusal.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static enum rs_reason refusal(const struct rs_known *known, uint8_t first, uint8
     return rs_keep_refusal(&report, known);
 }
 
-Test(keep_reason, what_an_entry_under_a_native_key_may_name)
+Test(refusal, what_an_entry_under_a_native_key_may_name)
 {
     hashed(1, RS_TREAT_NATIVE, 3);
     hashed(2, RS_TREAT_PRIVATE, 3);
@@ -51,7 +51,7 @@ Test(keep_reason, what_an_entry_under_a_native_key_may_name)
                  "a key that may have been forgotten");
 }
 
-Test(keep_reason, what_an_entry_under_a_shared_key_may_name)
+Test(refusal, what_an_entry_under_a_shared_key_may_name)
 {
     hashed(1, RS_TREAT_CANONICAL, 3);
     hashed(3, RS_TREAT_NATIVE, 3);
@@ -61,7 +61,7 @@ Test(keep_reason, what_an_entry_under_a_shared_key_may_name)
     cr_assert_eq(refusal(&shared, 1, 3), RS_REFUSED_inner_key);
 }
 
-Test(keep_reason, a_native_entry_is_judged_by_its_keys_alone)
+Test(refusal, a_native_entry_is_judged_by_its_keys_alone)
 {
     hashed(1, RS_TREAT_NATIVE, 3);
     struct rs_report report = naming(1, 1);
