@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signs of work: each process notes the second of its latest one, and a waiter asks for the latest
- * of the producer's process group, since a rank's compile workers work for it.
+ * Signs of work: a waiter asks for the latest one of the producer's process group, since a rank's
+ * compile workers work for it.
  */
 #include "store/layout.h"
 #include "store/lease_table.h"
@@ -12,17 +12,6 @@
 static uint32_t seconds(uint64_t ns)
 {
     return (uint32_t)(ns / RS_NS_PER_S);
-}
-
-void rs_slot_beat(struct rs_slot *slot)
-{
-    /* Runs at every hash: the clock that costs no system call. */
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    if (atomic_load_explicit(&slot->beat_s, memory_order_relaxed) != (uint32_t)now.tv_sec) {
-        atomic_store_explicit(&slot->group, rs_sys_getpgid(), memory_order_relaxed);
-        atomic_store_explicit(&slot->beat_s, (uint32_t)now.tv_sec, memory_order_relaxed);
-    }
 }
 
 /* How long ago SECOND was; what lies ahead (another time namespace) was just now. */

@@ -46,8 +46,7 @@ void rs_store_forked(void)
     rs_process_forked();
 }
 
-/* Whether the thread holds a lease of KIND; *REF gets it. */
-static bool own_lease(const struct rs_asker *asker, int kind, struct rs_lease_ref *ref)
+bool rs_lease_of_thread(const struct rs_asker *asker, int kind, struct rs_lease_ref *ref)
 {
     own_check(asker);
     if (own.held[kind - 1].index_plus_one == 0) {
@@ -80,11 +79,6 @@ static uint64_t own_start(const struct rs_asker *asker)
     return own.start;
 }
 
-bool rs_lease_of_thread(const struct rs_asker *asker, int kind, struct rs_lease_ref *ref)
-{
-    return own_lease(asker, kind, ref);
-}
-
 /* Ends the thread's leases of KIND and of inner kinds. */
 static unsigned end_own(const struct rs_asker *asker, int kind)
 {
@@ -92,7 +86,7 @@ static unsigned end_own(const struct rs_asker *asker, int kind)
     for (int k = RS_LEASE_TRITON; k <= kind && k <= KINDS; k++) {
         struct rs_lease_ref ref;
         uint64_t to;
-        if (own_lease(asker, k, &ref)) {
+        if (rs_lease_of_thread(asker, k, &ref)) {
             ended += rs_lw_give_up(ref.word, &to) && rs_lease_end(asker->segment, ref, to);
             own.held[k - 1].index_plus_one = 0;
         }
@@ -104,7 +98,7 @@ static bool owns_up_to(const struct rs_asker *asker, int kind)
 {
     struct rs_lease_ref ref;
     for (int k = RS_LEASE_TRITON; k <= kind; k++) {
-        if (own_lease(asker, k, &ref)) {
+        if (rs_lease_of_thread(asker, k, &ref)) {
             return true;
         }
     }
@@ -167,7 +161,7 @@ static int answer(const struct rs_asker *asker, const struct rs_place *place,
 {
     struct rs_lease_ref mine;
     uint64_t to;
-    if (own_lease(asker, (int)place->kind, &mine) && mine.index == ref.index) {
+    if (rs_lease_of_thread(asker, (int)place->kind, &mine) && mine.index == ref.index) {
         return RS_LEASE_PRODUCER;
     }
     switch (rs_lease_judge(asker, ref)) {
@@ -281,22 +275,12 @@ enum rs_lease_verdict rs_lease_ask(struct rs_store *store, struct rs_slot *slot,
     return RS_LEASE_NONE;
 }
 
-/* The HELD entry of a place. */
-static bool find_held(const struct rs_asker *asker, const struct rs_place *place,
-                      struct rs_lease_ref *ref)
-{
-    struct rs_lease_look look;
-    rs_lease_look(asker, place, RS_NO_LEASE, &look);
-    *ref = look.active;
-    return ref->index != RS_NO_LEASE && rs_lw_state(ref->word) == RS_LS_HELD;
-}
-
 bool rs_lease_stored(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place)
 {
     struct rs_asker asker;
     struct rs_lease_ref ref;
     uint64_t to;
-    if (!rs_asker_init(&asker, store, slot) || !find_held(&asker, place, &ref)) {
+    if (!rs_asker_init(&asker, store, slot) || !rs_lease_find_held(&asker, place, &ref)) {
         return false;
     }
     return rs_lw_store(ref.word, &to) && rs_lease_end(asker.segment, ref, to) &&
@@ -308,7 +292,7 @@ bool rs_lease_failed(struct rs_store *store, struct rs_slot *slot, const struct 
     struct rs_asker asker;
     struct rs_lease_ref ref;
     uint64_t to;
-    if (!rs_asker_init(&asker, store, slot) || !find_held(&asker, place, &ref) ||
+    if (!rs_asker_init(&asker, store, slot) || !rs_lease_find_held(&asker, place, &ref) ||
         !rs_lw_owned_by(ref.word, asker.owner)) {
         return false;
     }
@@ -332,7 +316,7 @@ uint64_t rs_lease_taken_ns(struct rs_store *store, struct rs_slot *slot,
 {
     struct rs_asker asker;
     struct rs_lease_ref ref;
-    if (!rs_asker_init(&asker, store, slot) || !find_held(&asker, place, &ref) ||
+    if (!rs_asker_init(&asker, store, slot) || !rs_lease_find_held(&asker, place, &ref) ||
         !rs_lw_owned_by(ref.word, asker.owner)) {
         return 0;
     }

@@ -16,17 +16,10 @@ static uint64_t note(uint64_t word, uint64_t now_ns)
     return (uint64_t)rs_lw_generation(word) << 32 | (uint32_t)(now_ns / RS_NS_PER_S);
 }
 
-/* The HELD lease of PLACE. */
 static bool find(struct rs_asker *asker, struct rs_store *store, struct rs_slot *slot,
                  const struct rs_place *place, struct rs_lease_ref *ref)
 {
-    struct rs_lease_look look;
-    if (!rs_asker_init(asker, store, slot)) {
-        return false;
-    }
-    rs_lease_look(asker, place, RS_NO_LEASE, &look);
-    *ref = look.active;
-    return ref->index != RS_NO_LEASE && rs_lw_state(ref->word) == RS_LS_HELD;
+    return rs_asker_init(asker, store, slot) && rs_lease_find_held(asker, place, ref);
 }
 
 void rs_lease_storing(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place)

@@ -141,6 +141,15 @@ void rs_lease_look(const struct rs_asker *asker, const struct rs_place *place, i
     }
 }
 
+bool rs_lease_find_held(const struct rs_asker *asker, const struct rs_place *place,
+                        struct rs_lease_ref *ref)
+{
+    struct rs_lease_look look;
+    rs_lease_look(asker, place, RS_NO_LEASE, &look);
+    *ref = look.active;
+    return ref->index != RS_NO_LEASE && rs_lw_state(ref->word) == RS_LS_HELD;
+}
+
 /* The process behind an owner: 1, 0, -1 as rs_process_alive(). */
 static int process_alive(const struct rs_segment *segment, struct rs_lease_owner owner,
                          int32_t *pid)

@@ -44,6 +44,10 @@ int rs_lease_index(const struct rs_place *place, int i);
 void rs_lease_look(const struct rs_asker *asker, const struct rs_place *place, int skip,
                    struct rs_lease_look *look);
 
+/* The HELD entry of a place; false where there is none. */
+bool rs_lease_find_held(const struct rs_asker *asker, const struct rs_place *place,
+                        struct rs_lease_ref *ref);
+
 enum rs_owner_state {
     RS_OWNER_ALIVE,       /* or can't be judged: wait */
     RS_OWNER_THREAD_GONE, /* the process lives */

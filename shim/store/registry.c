@@ -77,6 +77,28 @@ void rs_text_get(const _Atomic uint64_t *words, size_t size, char *text)
     text[size - 1] = '\0';
 }
 
+struct rs_process rs_slot_process(const struct rs_slot *slot)
+{
+    return (struct rs_process){
+        .pid = atomic_load_explicit(&slot->pid, memory_order_acquire),
+        .start = atomic_load_explicit(&slot->start, memory_order_acquire),
+        .space = atomic_load_explicit(&slot->space, memory_order_acquire),
+        .image = atomic_load_explicit(&slot->image, memory_order_acquire),
+    };
+}
+
+int rs_slot_alive(const struct rs_slot *slot)
+{
+    uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+    struct rs_process process = rs_slot_process(slot);
+    bool same = atomic_load_explicit(&slot->word, memory_order_relaxed) == word;
+    /* A slot is given away only when its process is dead. */
+    if (rs_word_state(word) != RS_SLOT_LIVE || !same) {
+        return 0;
+    }
+    return rs_process_alive(&process);
+}
+
 /* A slot that belongs to JOB, though its process may be dead. */
 static bool belongs(const struct rs_slot *slot, uint32_t job)
 {

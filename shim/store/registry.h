@@ -6,6 +6,7 @@
 #ifndef RS_STORE_REGISTRY_H
 #define RS_STORE_REGISTRY_H
 
+#include "store/process.h"
 #include "store/store.h"
 
 /* States of rs_slot.word and rs_job.word, in the low byte; the generation is above. */
@@ -48,6 +49,10 @@ bool rs_job_alive(const struct rs_segment *segment, uint32_t job);
  * dies here and another goes on; at most the one counter that is on its way is lost then. Frees the
  * slot. */
 void rs_slot_fold(struct rs_segment *segment, struct rs_slot *slot);
+
+/* Whose a slot is, as it stands there: only between two equal readings of its word is it one
+ * process. Takes no lock. */
+struct rs_process rs_slot_process(const struct rs_slot *slot);
 
 /* Texts in shared memory: atomic words, so that a reader beside a writer gets old or new letters.
  */

@@ -12,28 +12,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static struct rs_process process_of(const struct rs_slot *slot)
-{
-    return (struct rs_process){
-        .pid = atomic_load_explicit(&slot->pid, memory_order_acquire),
-        .start = atomic_load_explicit(&slot->start, memory_order_acquire),
-        .space = atomic_load_explicit(&slot->space, memory_order_acquire),
-        .image = atomic_load_explicit(&slot->image, memory_order_acquire),
-    };
-}
-
-int rs_slot_alive(const struct rs_slot *slot)
-{
-    uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
-    struct rs_process process = process_of(slot);
-    bool same = atomic_load_explicit(&slot->word, memory_order_relaxed) == word;
-    /* A slot is given away only when its process is dead. */
-    if (rs_word_state(word) != RS_SLOT_LIVE || !same) {
-        return 0;
-    }
-    return rs_process_alive(&process);
-}
-
 /* Under the lock. A slot that nobody has, or whose process is dead; those come in the order in
  * which they were given out. */
 static struct rs_slot *find_slot(struct rs_segment *segment)
@@ -68,7 +46,7 @@ static void drop_former(struct rs_segment *segment, const struct rs_process *sel
     uint32_t used = atomic_load_explicit(&segment->slots_used, memory_order_relaxed);
     for (uint32_t i = 0; self->start && self->space && i < used; i++) {
         struct rs_slot *slot = &rs_slots(segment)[i];
-        struct rs_process process = process_of(slot);
+        struct rs_process process = rs_slot_process(slot);
         if (rs_word_state(atomic_load(&slot->word)) == RS_SLOT_LIVE && process.pid == self->pid &&
             process.start == self->start && process.space == self->space) {
             rs_slot_fold(segment, slot);
@@ -178,6 +156,17 @@ void rs_slot_versions(struct rs_store *store, struct rs_slot *slot, const char *
         atomic_store_explicit(&job->versions, 1, memory_order_release);
     }
     rs_registry_unlock(store->segment, lock);
+}
+
+void rs_slot_beat(struct rs_slot *slot)
+{
+    /* Runs at every hash: the clock that costs no system call. */
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    if (atomic_load_explicit(&slot->beat_s, memory_order_relaxed) != (uint32_t)now.tv_sec) {
+        atomic_store_explicit(&slot->group, rs_sys_getpgid(), memory_order_relaxed);
+        atomic_store_explicit(&slot->beat_s, (uint32_t)now.tv_sec, memory_order_relaxed);
+    }
 }
 
 bool rs_slot_read(const struct rs_store *store, unsigned index, struct rs_slot_view *view)
