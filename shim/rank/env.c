@@ -106,7 +106,7 @@ const char *rs_env_get(enum rs_env variable)
     return atomic_load_explicit(&values[variable], memory_order_acquire);
 }
 
-int rs_env_switch(enum rs_env variable)
+bool rs_env_switch(enum rs_env variable)
 {
     const char *value = rs_env_get(variable);
     return value && strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;

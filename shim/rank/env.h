@@ -35,7 +35,7 @@ void rs_env_cleared(void);
 const char *rs_env_get(enum rs_env variable);
 
 /* Like rs_env_get, for switches: set and neither empty nor "0" nor "false". */
-int rs_env_switch(enum rs_env variable);
+bool rs_env_switch(enum rs_env variable);
 
 /* In a fork child: lets go of a lock that another thread of the parent may have held. */
 void rs_env_forked(void);

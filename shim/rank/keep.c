@@ -150,7 +150,7 @@ static void remove_source(const struct rs_keep_call *call)
     }
 }
 
-/* A second ordinal's entry: the mark makes every process hand it out as it is. */
+/* The mark makes every process hand the entry out as it is. */
 static bool mark_private(const struct rs_keep_call *call, const struct rs_known *known)
 {
     char mark[RS_MARK_MAX], tail[RS_MARK_MAX];

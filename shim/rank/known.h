@@ -18,7 +18,7 @@ enum rs_treatment {
     RS_TREAT_FORGOTTEN, /* may have been NATIVE or PRIVATE: something like that was forgotten */
     RS_TREAT_CANONICAL, /* shared: hashed in canonical form, or holds no ordinal */
     RS_TREAT_NATIVE,    /* refused: the key is the one torch computed */
-    RS_TREAT_PRIVATE,   /* a second ordinal of this process: salted */
+    RS_TREAT_PRIVATE,   /* salted: a second ordinal of this process, or an AOT key of its own */
 };
 
 struct rs_known {

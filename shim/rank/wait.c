@@ -149,8 +149,9 @@ static enum rs_waited judge(const struct waiting *waiting, int end)
             rs_log("the producer began to store in %s and does not go on",
                    waiting->what->directory);
         }
-        atomic_store(&no_more_aot,
-                     atomic_load(&no_more_aot) || waiting->what->place.kind == RS_LEASE_AOT);
+        if (waiting->what->place.kind == RS_LEASE_AOT) {
+            atomic_store(&no_more_aot, true);
+        }
         return RS_WAITED_AGAIN; /* the entry may be there: stopped right after its store */
     default:                    /* RS_WAIT_UNPRODUCTIVE */
         break;
