@@ -102,8 +102,9 @@ static void describe(const struct rs_hash_plan *plan, const struct rs_report *re
     rs_slot_versions(&node->store, node->slot, facts->torch_version, triton, report->device_name);
 }
 
-/* The settings that a result depends on, for the job's line in stats. */
-static void note_flags(unsigned flags, const struct rs_report *report)
+/* The settings that a result depends on, for the job's line in stats. AOT details always permit
+ * measurements (formats.md), so only those of FX graphs tell. */
+static void note_flags(enum rs_kind kind, unsigned flags, const struct rs_report *report)
 {
     static const struct {
         unsigned flag;
@@ -115,7 +116,10 @@ static void note_flags(unsigned flags, const struct rs_report *report)
         {RS_FLAG_BAKES, RS_C_flag_bakes},
         {RS_FLAG_CUSTOM_PASS, RS_C_flag_custom_pass},
     };
-    rs_count(RS_C_flag_collectives, report->comms != 0);
+    if (kind == RS_KIND_aot_details) {
+        flags &= RS_FLAG_INFERENCE;
+    }
+    rs_count(RS_C_flag_collectives, kind == RS_KIND_fx_details && report->comms);
     for (size_t i = 0; i < sizeof(noted) / sizeof(noted[0]); i++) {
         rs_count(noted[i].counter, (flags & noted[i].flag) != 0);
     }
@@ -136,7 +140,7 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
         rs_torch_key_set(report.torch_key);
     }
     plan->flags = rs_flags_of(&report, facts->torch_version);
-    note_flags(plan->flags, &report);
+    note_flags(plan->kind, plan->flags, &report);
     (void)rs_node_tie();
     enum rs_reason process = process_refuses(&report, facts);
     enum rs_reason graph = rs_details_refusal(&report, plan->flags);
