@@ -6,122 +6,14 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/keep_lease.h"
 #include "rank/keep_place.h"
 #include "rank/known.h"
 #include "rank/node.h"
 #include "rank/refusal.h"
 #include "rank/view.h"
-#include "rank/wait.h"
 
 #include <string.h>
-#include <time.h>
-
-static enum rs_kind entry_kind(enum rs_shape shape)
-{
-    return shape == RS_SHAPE_FX_FILE ? RS_KIND_fx_entry : RS_KIND_aot_entry;
-}
-
-/* ---- the end of a lease ------------------------------------------------------------------------
- */
-
-static struct rs_place place_of(const struct rs_where *where)
-{
-    enum rs_lease_kind kind = RS_LEASE_TRITON;
-    if (where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_FX_DIR) {
-        kind = RS_LEASE_FX;
-    } else if (where->shape == RS_SHAPE_AOT_FILE || where->shape == RS_SHAPE_AOT_DIR) {
-        kind = RS_LEASE_AOT;
-    }
-    return (struct rs_place){kind, where->key, where->dev, where->ino};
-}
-
-/* An FX entry has come, or will not: the AOT entry around it may follow. */
-static void aot_ready(struct rs_node *node, const struct rs_place *place)
-{
-    if (node && node->slot && place->kind == RS_LEASE_FX) {
-        rs_lease_ready(&node->store, node->slot, RS_LEASE_AOT, true);
-    }
-}
-
-static void lease_failed(const struct rs_where *where)
-{
-    struct rs_node *node = rs_node();
-    struct rs_place place = place_of(where);
-    aot_ready(node, &place);
-    if (node && node->slot && rs_lease_failed(&node->store, node->slot, &place)) {
-        rs_count(RS_C_unproductive, 1);
-        rs_node_event(RS_EVENT_UNPRODUCTIVE, RS_KIND_other, &where->key, 0);
-    }
-}
-
-/* Ends the lease; nanoseconds since it was taken, 0 when this process did not hold it. */
-static uint64_t lease_stored(const struct rs_where *where)
-{
-    struct rs_node *node = rs_node();
-    struct rs_place place = place_of(where);
-    struct timespec now;
-    if (!node || !node->slot) {
-        return 0;
-    }
-    aot_ready(node, &place);
-    uint64_t taken = rs_lease_taken_ns(&node->store, node->slot, &place);
-    if (!rs_lease_stored(&node->store, node->slot, &place)) {
-        return 0;
-    }
-    rs_wait_produced();
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return taken ? (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - taken : 0;
-}
-
-static void note_store(const struct rs_where *where)
-{
-    enum rs_kind kind = RS_KIND_triton_group;
-    enum rs_counter counter = RS_C_stores_triton;
-    if (where->shape != RS_SHAPE_TRITON_GROUP) {
-        kind = entry_kind(where->shape);
-        counter = kind == RS_KIND_fx_entry ? RS_C_stores_fx : RS_C_stores_aot;
-    }
-    rs_count(counter, 1);
-    rs_node_event(RS_EVENT_STORE, kind, &where->key, lease_stored(where));
-}
-
-/* The directory of all keys of a KIND, or of some: the thread can't store what it produces. */
-static void lost_above(enum rs_shape kind)
-{
-    struct rs_node *node = rs_node();
-    if (node && node->slot) {
-        rs_count(RS_C_unproductive,
-                 rs_lease_next_lookup(&node->store, node->slot,
-                                      kind == RS_SHAPE_FX_DIR ? RS_LEASE_FX : RS_LEASE_AOT));
-    }
-}
-
-void rs_keep_lost(int dirfd, const char *path)
-{
-    struct rs_where where;
-    int saved = errno;
-    enum rs_shape above = rs_shape_above(path);
-    if (above != RS_SHAPE_NONE) {
-        lost_above(above);
-    } else if (rs_where(dirfd, path, &where) && where.shape != RS_SHAPE_TRITON_TMP &&
-               where.shape != RS_SHAPE_TRITON_LINK) {
-        lease_failed(&where);
-    }
-    errno = saved;
-}
-
-void rs_keep_writing(int dirfd, const char *path)
-{
-    struct rs_where where;
-    struct rs_node *node = rs_node();
-    int saved = errno;
-    if (node && node->slot && rs_where(dirfd, path, &where) &&
-        (where.shape == RS_SHAPE_FX_FILE || where.shape == RS_SHAPE_AOT_FILE)) {
-        struct rs_place place = place_of(&where);
-        rs_lease_storing(&node->store, node->slot, &place);
-    }
-    errno = saved;
-}
 
 /* ---- canonical form ----------------------------------------------------------------------------
  */
@@ -176,9 +68,9 @@ static enum rs_keep_verdict drop(struct rs_keep *keep, const struct rs_keep_call
     remove_source(call);
     rs_count(RS_C_stores_dropped, 1);
     rs_count_refusal(reason);
-    rs_node_event(RS_EVENT_REFUSED, entry_kind(keep->to.shape), &keep->to.key, (uint64_t)reason);
+    rs_node_event(RS_EVENT_REFUSED, rs_where_kind(&keep->to), &keep->to.key, (uint64_t)reason);
     rs_log("not stored: %s: %s", keep->to.path, rs_reason_text(reason));
-    lease_failed(&keep->to);
+    rs_keep_failed(&keep->to);
     return RS_KEEP_ANSWERED;
 }
 
@@ -191,7 +83,7 @@ static enum rs_keep_verdict replace(struct rs_keep *keep, const struct rs_keep_c
     if (error == 0) {
         rs_count(RS_C_stores_rewritten, 1);
         remove_source(call);
-        note_store(&keep->to);
+        rs_keep_stored(&keep->to);
         return RS_KEEP_ANSWERED;
     }
     bool faster = error == EEXIST && call->how != RS_KEEP_RENAME; /* somebody else was */
@@ -199,7 +91,7 @@ static enum rs_keep_verdict replace(struct rs_keep *keep, const struct rs_keep_c
         return drop(keep, call, RS_REFUSED_not_canonical);
     }
     if (!faster) {
-        lease_failed(&keep->to);
+        rs_keep_failed(&keep->to);
     }
     keep->result = -1;
     errno = error;
@@ -224,7 +116,7 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, const struct rs_k
         goto out;
     }
     enum rs_reason refusal =
-        rs_ordinal_rewrite(&arena, bytes, entry_kind(keep->to.shape),
+        rs_ordinal_rewrite(&arena, bytes, rs_where_kind(&keep->to),
                            rs_torch_key(torch_key) ? torch_key : NULL, 0, &pieces, &report);
     enum rs_reason reason = rs_keep_refusal(&report, known);
     if (report.private_ordinal >= 0) {
@@ -252,7 +144,7 @@ static enum rs_keep_verdict check_native(struct rs_keep *keep, const struct rs_k
     enum rs_reason reason = RS_REFUSED_limit;
     rs_rewrite_arena(&arena);
     if (rs_read_whole(source, &arena, &bytes)) {
-        (void)rs_ordinal_scan(&arena, bytes, entry_kind(keep->to.shape), &report);
+        (void)rs_ordinal_scan(&arena, bytes, rs_where_kind(&keep->to), &report);
         reason = rs_keep_refusal(&report, known);
     }
     rs_arena_free(&arena);
@@ -381,9 +273,9 @@ int rs_keep_done(struct rs_keep *keep, const struct rs_keep_call *call, int resu
             break; /* on its way still */
         }
         if (result == 0) {
-            note_store(&keep->to);
+            rs_keep_stored(&keep->to);
         } else {
-            lease_failed(&keep->to);
+            rs_keep_failed(&keep->to);
         }
         break;
     case RS_SHAPE_TRITON_DIR:

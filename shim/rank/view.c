@@ -263,7 +263,7 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_
     int saved = errno;
     enum rs_view result = glance(fd, where, want);
     enum rs_reason reason = RS_REFUSED_malformed;
-    enum rs_kind kind = where->shape == RS_SHAPE_FX_FILE ? RS_KIND_fx_entry : RS_KIND_aot_entry;
+    enum rs_kind kind = rs_where_kind(where);
 
     rs_rewrite_arena(&arena);
     if (result == RS_VIEW_MADE && !rs_read_whole(fd, &arena, &bytes)) {

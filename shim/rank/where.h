@@ -7,6 +7,7 @@
 #define RS_RANK_WHERE_H
 
 #include "route/shape.h"
+#include <rankshare/names.h>
 
 #include <limits.h>
 #include <stdbool.h>
@@ -20,6 +21,12 @@ struct rs_where {
     size_t name;         /* offset of the last component in PATH */
     char path[PATH_MAX]; /* absolute; its last components are plain names */
 };
+
+/* What the entry by one of the *_FILE shapes is. */
+static inline enum rs_kind rs_where_kind(const struct rs_where *where)
+{
+    return where->shape == RS_SHAPE_FX_FILE ? RS_KIND_fx_entry : RS_KIND_aot_entry;
+}
 
 /* Fills WHERE and returns true when PATH (relative to DIRFD) belongs to a managed cache. The root
  * need not hold anything yet, but must exist, except for RS_SHAPE_TRITON_LINK. errno is preserved.
