@@ -121,28 +121,21 @@ static bool managed_triton(char *path, const struct identity *id)
 enum { LEARNED = 32 };
 static _Atomic(uint64_t) learned[LEARNED];
 
-/* Another thread may take the place first; the next look then tries the one behind it. */
-static bool learn(_Atomic(uint64_t) *place, uint64_t word)
-{
-    uint64_t none = 0;
-    (void)atomic_compare_exchange_strong(place, &none, word);
-    return true;
-}
-
 static bool learned_root(const struct rs_where *where, const struct identity *id)
 {
-    uint64_t word = (id->ino * 0x9e3779b97f4a7c15u ^ id->dev) | 1;
-    for (int i = 0; i < LEARNED; i++) {
-        uint64_t there = atomic_load_explicit(&learned[i], memory_order_relaxed);
-        if (there == word) {
+    uint64_t word = (id->ino * 0x9e3779b97f4a7c15u ^ id->dev) | 1, none = 0;
+    _Atomic(uint64_t) *place = learned, *end = learned + LEARNED;
+    while (place < end && atomic_load_explicit(place, memory_order_relaxed) != 0) {
+        if (atomic_load_explicit(place++, memory_order_relaxed) == word) {
             return true;
         }
-        if (there == 0) {
-            return rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL &&
-                   learn(&learned[i], word);
-        }
     }
-    return rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL;
+    bool canonical = rs_known_find(&where->key).treatment == RS_TREAT_CANONICAL;
+    if (canonical && place < end) {
+        /* Another thread may take the place first; the next look then tries the one behind it. */
+        (void)atomic_compare_exchange_strong(place, &none, word);
+    }
+    return canonical;
 }
 
 static bool managed_root(const struct rs_where *where, char *root, const struct identity *id)

@@ -19,6 +19,13 @@ Test(layout, number)
     cr_assert_eq(RANKSHARE_LAYOUT, 2);
 }
 
+/* A build refuses a segment with another number of counters, and a left-over one stays until the
+ * next boot: an upgrade without a new layout number would go on without leases. */
+Test(layout, counters)
+{
+    cr_assert_eq(RS_COUNTER_COUNT, 71);
+}
+
 Test(layout, header)
 {
     AT(rs_segment, magic, 0, 8);
