@@ -249,28 +249,32 @@ int rs_thread_alive(pid_t pid, pid_t tid, uint64_t start)
 struct ending {
     pid_t pid;
     bool all;
-    int threads; /* but for a leader that is a zombie: alone it is a dead process */
 };
 
 /* A thread that ends because its process does has SIGKILL pending first, then one of these flags.
- */
+ * The flags stand first in its line and are read first, so who takes the signal between the two
+ * shows neither; at the second look it shows its flag. */
 static bool thread_ends(int fd, const char *name, void *context)
 {
-    enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400 };
+    enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400, LOOKS = 2 };
     const uint64_t sigkill = UINT64_C(1) << (9 - 1);
     struct ending *ending = context;
     struct stat_fields found;
     pid_t tid = (pid_t)digits(name);
     (void)fd;
-    if (read_stat_of(ending->pid, tid, &found)) {
+    for (int i = 0; i < LOOKS && read_stat_of(ending->pid, tid, &found); i++) {
         bool over = found.state == 'Z' || found.state == 'X';
-        ending->threads += !over || tid != ending->pid;
         ending->all =
             over || (found.pending & sigkill) || (found.flags & (PF_EXITING | PF_SIGNALED));
+        if (ending->all) {
+            break;
+        }
     }
     return ending->all;
 }
 
+/* A leader that is a zombie and nobody else counts as ending, too: the list breaks off at a thread
+ * that leaves while it is made. A process that is dead already is found so at the next look. */
 bool rs_process_ending(pid_t pid)
 {
     char path[64];
@@ -285,7 +289,7 @@ bool rs_process_ending(pid_t pid)
     }
     rs_dir_each(fd, thread_ends, &ending);
     rs_sys_close(fd);
-    return ending.all && ending.threads > 0;
+    return ending.all;
 }
 
 void rs_process_forked(void)
