@@ -37,6 +37,9 @@ struct last_hash {
     bool fresh; /* no look yet */
 };
 static __thread struct last_hash last_hash;
+/* The thread's last details. Kernels' keys don't count: they may be hashed between an AOT entry and
+ * the FX entries that it names. */
+static __thread struct rs_known last_details;
 
 enum { NO_ORDINAL = -1, INHERITED = 1 << 16 };
 /* The ordinal, with INHERITED added in a fork child that has hashed no details itself. */
@@ -176,6 +179,15 @@ void rs_known_add(const struct rs_key *key, const struct rs_known *what)
     last_hash.key = *key;
     last_hash.what = *what;
     last_hash.fresh = true;
+    if (what->kind != RS_KIND_triton_key) {
+        last_details = *what;
+    }
+}
+
+bool rs_known_behind_native(int *ordinal)
+{
+    *ordinal = last_details.ordinal;
+    return last_details.kind == RS_KIND_aot_details && last_details.treatment == RS_TREAT_NATIVE;
 }
 
 struct rs_known rs_known_find(const struct rs_key *key)
@@ -273,6 +285,7 @@ void rs_known_forked(void)
         atomic_store(&torch_key_state, 0);
     }
     last_hash.fresh = false;
+    last_details.treatment = RS_TREAT_UNKNOWN;
     atomic_store(&forgot, false);
     atomic_store(&moved, false);
     atomic_fetch_add(&generation, 1);

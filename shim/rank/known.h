@@ -46,6 +46,11 @@ bool rs_known_moved(void);
  * its place; from then on the answer is no. */
 bool rs_known_first_look(const struct rs_key *key, struct rs_known *what);
 
+/* Whether the calling thread comes to FX keys through an AOT entry of a native key: it hashed
+ * native AOT details and no others since. *ORDINAL is theirs, -1 where they name none or several:
+ * then nothing says what device an FX key that such an entry names is for. */
+bool rs_known_behind_native(int *ordinal);
+
 /* The flags of all details that this process has hashed, together: what may hold for an FX entry
  * that it opens without having hashed its key, since an AOT entry names it. */
 unsigned rs_known_flags(void);

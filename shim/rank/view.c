@@ -143,6 +143,12 @@ bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want)
     bool unknown = known.treatment == RS_TREAT_UNKNOWN || known.treatment == RS_TREAT_FORGOTTEN;
     want->unnamed = known.treatment == RS_TREAT_CANONICAL && known.ordinal < 0;
     want->ordinal = unknown || want->unnamed ? rs_primary() : known.ordinal;
+    want->behind = false;
+    int ordinal;
+    if (where->shape == RS_SHAPE_FX_FILE && !native_key(want) && rs_known_behind_native(&ordinal)) {
+        want->behind = ordinal < 0;
+        want->ordinal = want->behind ? RS_ORDINAL_UNSURE : unknown ? ordinal : want->ordinal;
+    }
     /* A rank of cuda:0 needs no views, but must not be handed what another device left there. */
     return want->ordinal > 0 || want->ordinal == RS_ORDINAL_UNSURE ||
            (want->ordinal == 0 && !native_key(want));
@@ -193,6 +199,18 @@ static bool third_device(const struct rs_view_want *want, const struct rs_report
            !names(report, 0) && !names(report, want->ordinal);
 }
 
+/* Nobody knows for which device the reader asks. Behind a native AOT entry (a graph on two devices)
+ * an FX graph on one device may be a native one or the canonical one of another device; what names
+ * two, or is marked, can only be native. */
+static enum rs_view judge_unsure(const struct rs_view_want *want, const struct rs_report *report,
+                                 enum rs_reason *reason)
+{
+    int ordinal = rs_report_ordinal(report);
+    bool native = want->behind && (ordinal == -2 || report->private_ordinal >= 0);
+    *reason = want->behind ? RS_REFUSED_not_canonical : RS_REFUSED_second_ordinal;
+    return native || (report->reason == RS_OK && ordinal == -1) ? RS_VIEW_RAW : RS_VIEW_FAILED;
+}
+
 /* What a reader gets of the entry that REPORT describes. *REASON: why it can't be rewritten, and on
  * RS_VIEW_FAILED why the reader gets nothing. */
 static enum rs_view judge(const struct rs_view_want *want, const struct rs_report *report,
@@ -200,8 +218,7 @@ static enum rs_view judge(const struct rs_view_want *want, const struct rs_repor
 {
     int ordinal = rs_report_ordinal(report);
     if (want->ordinal == RS_ORDINAL_UNSURE) {
-        *reason = RS_REFUSED_second_ordinal;
-        return report->reason == RS_OK && ordinal == -1 ? RS_VIEW_RAW : RS_VIEW_FAILED;
+        return judge_unsure(want, report, reason);
     }
     if (third_device(want, report)) {
         *reason = RS_REFUSED_not_canonical;

@@ -24,6 +24,7 @@ struct rs_view_want {
     int ordinal;                 /* the one to show; RS_ORDINAL_UNSURE: none */
     enum rs_treatment treatment; /* of the key in this process */
     bool unnamed;                /* the key's details name no device */
+    bool behind;                 /* named by a native AOT entry whose details name no one device */
     unsigned flags;              /* enum rs_flags of ordinal/flags.h, of the key, likewise */
 };
 

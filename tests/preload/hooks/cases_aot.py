@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
 import types
 
 from cases import case
@@ -190,3 +191,37 @@ for ordinal in (11, 0):
         rank.equal(rank.names(folder), ['x' * 51] if moved else ['x' * 51, 'y' * 51], 'what was stored')
         rank.equal(read_raw(os.path.join(folder, 'x' * 51)), rank.aot_view, 'the first of them')
         rank.counts(refused_dtensor=1, refused_inner_key=moved, stores_dropped=moved)
+
+
+def several_devices():
+    """AOT details of a graph on cuda:11 and cuda:12: native in every process."""
+    device = b'\x8c\x05torch\x8c\x06device\x93\x8c\x04cudaK%c\x86R'
+    body = (b'\x8c\x2dtorch._functorch._aot_autograd.autograd_cache\x8c\x17AOTAutogradCacheDetails\x93)\x81}(\x8c\x01a'
+            + device % 11 + b'\x8c\x01b' + device % 12 + b'ub.')
+    return b'\x80\x04\x95' + len(body).to_bytes(8, 'little') + body
+
+
+@case('open', 'behind the AOT key of a graph on two devices no FX entry of one device, in that thread until it hashes others',
+      hashed=('fx',), ordinal=11)
+def behind(rank):
+    pretend(TORCH)
+
+    def seen():
+        try:
+            with open(rank.fx, 'rb') as entry:
+                return entry.read()
+        except FileNotFoundError:
+            return None
+
+    rank.equal(seen(), rank.fx_view, 'behind its own key')
+    hashlib.sha256(several_devices()).digest()
+    hashlib.sha256(b'3.6.0' + b'0' * 64 + b'-a kernel').digest()
+    rank.equal(seen(), None, 'behind a native AOT key')
+    others = []
+    thread = threading.Thread(target=lambda: others.append(seen()))
+    thread.start()
+    thread.join()
+    rank.equal(others, [rank.fx_view], 'in another thread')
+    rank.hash('fx')
+    rank.equal(seen(), rank.fx_view, 'behind its own key again')
+    rank.counts(refused_several_ordinals=1, refused_not_canonical=1, views_failed=1)
