@@ -33,6 +33,9 @@ int rs_fd_link(int fd, int dirfd, const char *path)
         name_of(name, fd, way);
         result = (int)syscall(SYS_linkat, AT_FDCWD, name, dirfd, path, AT_SYMLINK_FOLLOW);
     }
+    if (result != 0 && errno == ENOENT && rs_fd_path(fd, name, sizeof(name)) < 0) {
+        errno = EOPNOTSUPP; /* what is missing is /proc, not the target's directory */
+    }
     return result;
 }
 

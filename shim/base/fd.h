@@ -12,7 +12,8 @@
 /* Opens the file of FD once more, with FLAGS and O_CLOEXEC. */
 int rs_fd_reopen(int fd, int flags);
 
-/* Gives the file of FD, which may have no name (O_TMPFILE), the new name PATH below DIRFD. */
+/* Gives the file of FD, which may have no name (O_TMPFILE), the new name PATH below DIRFD.
+ * EOPNOTSUPP: /proc shows no descriptors here. */
 int rs_fd_link(int fd, int dirfd, const char *path);
 
 /* Puts the path of FD's file into PATH, without a zero byte; its length. */

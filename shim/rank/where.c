@@ -116,9 +116,9 @@ static bool managed_triton(char *path, const struct identity *id)
 }
 
 /* Roots in which this process looked for a key that it made canonical: whatever the settings say,
- * what lies there under such keys is canonical and must be shown so. A few at most; the table never
- * shrinks. */
-enum { LEARNED = 32 };
+ * what lies there under such keys is canonical and must be shown so. A few, but for a program that
+ * makes a fresh directory each time; the table never shrinks. */
+enum { LEARNED = 256 };
 static _Atomic(uint64_t) learned[LEARNED];
 
 static bool learned_root(const struct rs_where *where, const struct identity *id)
