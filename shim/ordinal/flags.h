@@ -26,6 +26,8 @@ enum rs_flags {
     /* in rows of the table only: TALKS is both of them */
     RS_FLAG_REORDERS = 128,
     RS_FLAG_COMPARES = 256,
+    /* not of the table: the details name several devices */
+    RS_FLAG_SEVERAL = 512,
 };
 
 /* Rows of flags.def that the details have, one bit each. */

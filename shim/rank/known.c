@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/known.h"
 
+#include "ordinal/flags.h"
 #include "rank/env.h"
 
 #include <stdatomic.h>
@@ -186,7 +187,8 @@ void rs_known_add(const struct rs_key *key, const struct rs_known *what)
 
 bool rs_known_behind_native(int *ordinal)
 {
-    *ordinal = last_details.ordinal;
+    int meant = last_details.ordinal < 0 ? rs_primary() : last_details.ordinal;
+    *ordinal = meant < 0 || last_details.flags & RS_FLAG_SEVERAL ? RS_ORDINAL_UNSURE : meant;
     return last_details.kind == RS_KIND_aot_details && last_details.treatment == RS_TREAT_NATIVE;
 }
 

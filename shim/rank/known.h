@@ -47,8 +47,9 @@ bool rs_known_moved(void);
 bool rs_known_first_look(const struct rs_key *key, struct rs_known *what);
 
 /* Whether the calling thread comes to FX keys through an AOT entry of a native key: it hashed
- * native AOT details and no others since. *ORDINAL is theirs, -1 where they name none or several:
- * then nothing says what device an FX key that such an entry names is for. */
+ * native AOT details and no others since. *ORDINAL is the device that is meant: theirs, the primary
+ * one where they name none, RS_ORDINAL_UNSURE where they name several or there is no primary one.
+ */
 bool rs_known_behind_native(int *ordinal);
 
 /* The flags of all details that this process has hashed, together: what may hold for an FX entry

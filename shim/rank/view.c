@@ -146,8 +146,8 @@ bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want)
     want->behind = false;
     int ordinal;
     if (where->shape == RS_SHAPE_FX_FILE && !native_key(want) && rs_known_behind_native(&ordinal)) {
-        want->behind = ordinal < 0;
-        want->ordinal = want->behind ? RS_ORDINAL_UNSURE : unknown ? ordinal : want->ordinal;
+        want->behind = ordinal == RS_ORDINAL_UNSURE;
+        want->ordinal = want->behind || unknown ? ordinal : want->ordinal;
     }
     /* A rank of cuda:0 needs no views, but must not be handed what another device left there. */
     return want->ordinal > 0 || want->ordinal == RS_ORDINAL_UNSURE ||
