@@ -18,7 +18,7 @@ static _Atomic(const char *) values[RS_ENV_COUNT];
 
 /* Every value ever seen, once: readers may still hold an old one, and programs that flip between
  * two directories must not fill memory. A value that finds no room counts as not set. */
-enum { POOL_SIZE = 1024 * 1024 };
+enum { POOL_SIZE = 256 * 1024 };
 static char pool[POOL_SIZE];
 static size_t pool_used;
 static atomic_flag pool_lock = ATOMIC_FLAG_INIT;

@@ -249,6 +249,7 @@ int rs_thread_alive(pid_t pid, pid_t tid, uint64_t start)
 struct ending {
     pid_t pid;
     bool all;
+    int threads; /* but for a leader that is a zombie without others: that is a dead process */
 };
 
 /* A thread that ends because its process does has SIGKILL pending first, then one of these flags.
@@ -264,6 +265,7 @@ static bool thread_ends(int fd, const char *name, void *context)
     (void)fd;
     for (int i = 0; i < LOOKS && read_stat_of(ending->pid, tid, &found); i++) {
         bool over = found.state == 'Z' || found.state == 'X';
+        ending->threads += !over || tid != ending->pid || found.threads > 1;
         ending->all =
             over || (found.pending & sigkill) || (found.flags & (PF_EXITING | PF_SIGNALED));
         if (ending->all) {
@@ -273,8 +275,8 @@ static bool thread_ends(int fd, const char *name, void *context)
     return ending->all;
 }
 
-/* A leader that is a zombie and nobody else counts as ending, too: the list breaks off at a thread
- * that leaves while it is made. A process that is dead already is found so at the next look. */
+/* The list may show a leader that is a zombie and nobody else while there are others: it breaks off
+ * at a thread that leaves while it is made. So the leader's own count is asked, too. */
 bool rs_process_ending(pid_t pid)
 {
     char path[64];
@@ -289,7 +291,7 @@ bool rs_process_ending(pid_t pid)
     }
     rs_dir_each(fd, thread_ends, &ending);
     rs_sys_close(fd);
-    return ending.all;
+    return ending.all && ending.threads > 0;
 }
 
 void rs_process_forked(void)
