@@ -17,7 +17,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
+
+#define RS_NS_PER_S UINT64_C(1000000000)
 
 static inline int rs_sys_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
@@ -95,6 +98,14 @@ static inline uid_t rs_sys_geteuid(void)
 static inline pid_t rs_sys_gettid(void)
 {
     return (pid_t)syscall(SYS_gettid);
+}
+
+/* The kernel's clock: a preloaded time faker must not stretch a deadline. */
+static inline uint64_t rs_sys_clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+    syscall(SYS_clock_gettime, clock, &now);
+    return (uint64_t)now.tv_sec * RS_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 #endif

@@ -7,8 +7,6 @@
 #include "rank/node.h"
 #include "rank/wait.h"
 
-#include <time.h>
-
 static struct rs_place place_of(const struct rs_where *where)
 {
     enum rs_lease_kind kind = RS_LEASE_TRITON;
@@ -44,7 +42,6 @@ static uint64_t lease_stored(const struct rs_where *where)
 {
     struct rs_node *node = rs_node();
     struct rs_place place = place_of(where);
-    struct timespec now;
     if (!node || !node->slot) {
         return 0;
     }
@@ -54,8 +51,7 @@ static uint64_t lease_stored(const struct rs_where *where)
         return 0;
     }
     rs_wait_produced();
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return taken ? (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - taken : 0;
+    return taken ? rs_sys_clock_ns(CLOCK_MONOTONIC) - taken : 0;
 }
 
 void rs_keep_stored(const struct rs_where *where)

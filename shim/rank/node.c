@@ -131,7 +131,7 @@ static bool map_segment(void)
         rs_log("segment %s: %s", name, rs_store_status_text(status));
         return false;
     }
-    node.store.patience_ns = rs_config.wait_s * UINT64_C(1000000000);
+    node.store.patience_ns = rs_config.wait_s * RS_NS_PER_S;
     mapped = true;
     mapped_as = user;
     return true;

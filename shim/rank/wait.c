@@ -12,8 +12,7 @@
 
 #include <string.h>
 
-#define SECOND_NS UINT64_C(1000000000)
-#define SLICE_NS  (SECOND_NS / 2)
+#define SLICE_NS (RS_NS_PER_S / 2)
 
 /* A producer that measures kernels on a GPU may stand there behind a receive that a waiter has to
  * feed first. Tests are built with less. */
@@ -117,7 +116,7 @@ static int wait_in_slices(struct waiting *waiting, struct rs_slice slice, uint64
         if (end != RS_WAIT_TIMEOUT) {
             return end;
         }
-        slice = rs_budget_take(&budget, rs_config.wait_s * SECOND_NS, SLICE_NS);
+        slice = rs_budget_take(&budget, rs_config.wait_s * RS_NS_PER_S, SLICE_NS);
     }
     return RS_WAIT_TIMEOUT;
 }
@@ -163,7 +162,7 @@ enum rs_waited rs_wait(struct rs_node *node, const struct rs_wait_for *what)
 {
     uint64_t spent = 0;
     struct waiting waiting = {.node = node, .what = what};
-    struct rs_slice first = rs_budget_take(&budget, rs_config.wait_s * SECOND_NS, SLICE_NS);
+    struct rs_slice first = rs_budget_take(&budget, rs_config.wait_s * RS_NS_PER_S, SLICE_NS);
     if (first.ns == 0) {
         return RS_WAITED_NOT;
     }

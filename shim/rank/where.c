@@ -12,8 +12,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum root_kind { INDUCTOR = 1, TRITON = 2 };
-
 struct identity {
     uint64_t dev, ino;
 };

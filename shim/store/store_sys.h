@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store's own raw system calls, beside those of base/sys.h, and what it asks of the clock.
+ * The store's own raw system calls, beside those of base/sys.h.
  */
 #ifndef RS_STORE_STORE_SYS_H
 #define RS_STORE_STORE_SYS_H
@@ -9,9 +9,6 @@
 
 #include <linux/futex.h>
 #include <sys/mman.h>
-#include <time.h>
-
-#define RS_NS_PER_S UINT64_C(1000000000)
 
 static inline int rs_sys_fallocate(int fd, off_t offset, off_t size)
 {
@@ -80,14 +77,6 @@ static inline int rs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, uint
 static inline void rs_sys_futex_wake_all(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
-/* The kernel's clock: a preloaded time faker must not stretch a deadline. */
-static inline uint64_t rs_sys_clock_ns(clockid_t clock)
-{
-    struct timespec now = {0};
-    syscall(SYS_clock_gettime, clock, &now);
-    return (uint64_t)now.tv_sec * RS_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 #endif
