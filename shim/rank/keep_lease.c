@@ -7,17 +7,6 @@
 #include "rank/node.h"
 #include "rank/wait.h"
 
-static struct rs_place place_of(const struct rs_where *where)
-{
-    enum rs_lease_kind kind = RS_LEASE_TRITON;
-    if (where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_FX_DIR) {
-        kind = RS_LEASE_FX;
-    } else if (where->shape == RS_SHAPE_AOT_FILE || where->shape == RS_SHAPE_AOT_DIR) {
-        kind = RS_LEASE_AOT;
-    }
-    return (struct rs_place){kind, where->key, where->dev, where->ino};
-}
-
 /* An FX entry has come, or will not: the AOT entry around it may follow. */
 static void aot_ready(struct rs_node *node, const struct rs_place *place)
 {
@@ -29,7 +18,7 @@ static void aot_ready(struct rs_node *node, const struct rs_place *place)
 void rs_keep_failed(const struct rs_where *where)
 {
     struct rs_node *node = rs_node();
-    struct rs_place place = place_of(where);
+    struct rs_place place = rs_where_place(where);
     aot_ready(node, &place);
     if (node && node->slot && rs_lease_failed(&node->store, node->slot, &place)) {
         rs_count(RS_C_unproductive, 1);
@@ -41,7 +30,7 @@ void rs_keep_failed(const struct rs_where *where)
 static uint64_t lease_stored(const struct rs_where *where)
 {
     struct rs_node *node = rs_node();
-    struct rs_place place = place_of(where);
+    struct rs_place place = rs_where_place(where);
     if (!node || !node->slot) {
         return 0;
     }
@@ -98,7 +87,7 @@ void rs_keep_writing(int dirfd, const char *path)
     int saved = errno;
     if (node && node->slot && rs_where(dirfd, path, &where) &&
         (where.shape == RS_SHAPE_FX_FILE || where.shape == RS_SHAPE_AOT_FILE)) {
-        struct rs_place place = place_of(&where);
+        struct rs_place place = rs_where_place(&where);
         rs_lease_storing(&node->store, node->slot, &place);
     }
     errno = saved;

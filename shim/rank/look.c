@@ -8,31 +8,14 @@
 #include "rank/node.h"
 #include "rank/wait.h"
 
-/* What counts and leases need to know about the three kinds of key. */
-struct look_kind {
-    enum rs_lease_kind lease;
+/* How looks at the three kinds of key are counted. */
+static const struct {
     enum rs_counter hits, misses, waited;
+} counts[] = {
+    [RS_LEASE_TRITON] = {RS_C_triton_hits, RS_C_triton_misses, RS_C_triton_waited},
+    [RS_LEASE_FX] = {RS_C_fx_hits, RS_C_fx_misses, RS_C_fx_waited},
+    [RS_LEASE_AOT] = {RS_C_aot_hits, RS_C_aot_misses, RS_C_aot_waited},
 };
-
-static const struct look_kind fx_kind = {RS_LEASE_FX, RS_C_fx_hits, RS_C_fx_misses, RS_C_fx_waited};
-static const struct look_kind aot_kind = {RS_LEASE_AOT, RS_C_aot_hits, RS_C_aot_misses,
-                                          RS_C_aot_waited};
-static const struct look_kind triton_kind = {RS_LEASE_TRITON, RS_C_triton_hits, RS_C_triton_misses,
-                                             RS_C_triton_waited};
-
-static const struct look_kind *kind_of(enum rs_shape shape)
-{
-    switch (shape) {
-    case RS_SHAPE_FX_DIR:
-    case RS_SHAPE_FX_FILE:
-        return &fx_kind;
-    case RS_SHAPE_AOT_DIR:
-    case RS_SHAPE_AOT_FILE:
-        return &aot_kind;
-    default:
-        return &triton_kind;
-    }
-}
 
 bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_look_op op)
 {
@@ -55,9 +38,7 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
         return false;
     }
     if (look->first) {
-        const struct look_kind *kind = kind_of(look->where.shape);
-        look->place =
-            (struct rs_place){kind->lease, look->where.key, look->where.dev, look->where.ino};
+        look->place = rs_where_place(&look->where);
     }
     return true;
 }
@@ -91,14 +72,14 @@ static bool place_filled(const struct rs_look *look, bool found)
 
 static void note_hit(const struct rs_look *look)
 {
-    const struct look_kind *kind = kind_of(look->where.shape);
-    rs_count(look->stage == RS_LOOK_WAITED ? kind->waited : kind->hits, 1);
+    enum rs_lease_kind kind = look->place.kind;
+    rs_count(look->stage == RS_LOOK_WAITED ? counts[kind].waited : counts[kind].hits, 1);
     rs_node_event(RS_EVENT_HIT, look->known.kind, &look->where.key, 0);
 }
 
 static void note_miss(const struct rs_look *look)
 {
-    rs_count(kind_of(look->where.shape)->misses, 1);
+    rs_count(counts[look->place.kind].misses, 1);
     rs_count(RS_C_leases_not_due,
              look->known.treatment == RS_TREAT_CANONICAL && (look->known.flags & RS_FLAG_TALKS));
 }
@@ -148,7 +129,7 @@ static bool ask(struct rs_look *look, struct rs_node *node)
 }
 
 /* Whether ranks may wait for each other at this look. */
-static bool may_wait(const struct rs_look *look, enum rs_lease_kind kind)
+static bool may_wait(const struct rs_look *look)
 {
     unsigned flags = look->known.flags;
     if (look->known.treatment != RS_TREAT_CANONICAL || (flags & RS_FLAG_TALKS)) {
@@ -156,18 +137,18 @@ static bool may_wait(const struct rs_look *look, enum rs_lease_kind kind)
     }
     /* torch writes the AOT entry of a training graph in the backward, after collectives; that of an
      * inference graph before the graph runs. */
-    return kind != RS_LEASE_AOT ||
+    return look->place.kind != RS_LEASE_AOT ||
            ((flags & RS_FLAG_INFERENCE) && !(flags & RS_FLAG_CACHE_DECISION));
 }
 
 /* The calling thread goes on to another key. */
 static void move_on(const struct rs_look *look, struct rs_node *node, bool filled)
 {
-    const struct look_kind *kind = kind_of(look->where.shape);
+    enum rs_lease_kind kind = look->place.kind;
     if (look->stage == RS_LOOK_FRESH) {
-        rs_count(RS_C_unproductive, rs_lease_next_lookup(&node->store, node->slot, kind->lease));
+        rs_count(RS_C_unproductive, rs_lease_next_lookup(&node->store, node->slot, kind));
     }
-    if (kind->lease == RS_LEASE_FX) {
+    if (kind == RS_LEASE_FX) {
         /* The AOT entry around it follows the last of its FX entries. */
         rs_lease_ready(&node->store, node->slot, RS_LEASE_AOT, filled);
     }
@@ -180,9 +161,8 @@ bool rs_look_again(struct rs_look *look, bool found)
     }
     int saved = errno;
     bool again = false;
-    const struct look_kind *kind = kind_of(look->where.shape);
     struct rs_node *node = rs_node();
-    bool leased = node && node->slot && may_wait(look, kind->lease);
+    bool leased = node && node->slot && may_wait(look);
     bool filled = place_filled(look, found);
     if (node && node->slot) {
         move_on(look, node, filled);

@@ -167,6 +167,17 @@ static bool managed(struct rs_where *where)
     return inside;
 }
 
+struct rs_place rs_where_place(const struct rs_where *where)
+{
+    enum rs_lease_kind kind = RS_LEASE_TRITON;
+    if (where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_FX_DIR) {
+        kind = RS_LEASE_FX;
+    } else if (where->shape == RS_SHAPE_AOT_FILE || where->shape == RS_SHAPE_AOT_DIR) {
+        kind = RS_LEASE_AOT;
+    }
+    return (struct rs_place){kind, where->key, where->dev, where->ino};
+}
+
 static bool split(struct rs_where *where)
 {
     struct rs_parts parts;

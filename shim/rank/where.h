@@ -7,6 +7,7 @@
 #define RS_RANK_WHERE_H
 
 #include "route/shape.h"
+#include "store/store.h"
 #include <rankshare/names.h>
 
 #include <limits.h>
@@ -27,6 +28,10 @@ static inline enum rs_kind rs_where_kind(const struct rs_where *where)
 {
     return where->shape == RS_SHAPE_FX_FILE ? RS_KIND_fx_entry : RS_KIND_aot_entry;
 }
+
+/* What a lease would be about there: the key of an FX, AOT or Triton shape, whether file or
+ * directory. */
+struct rs_place rs_where_place(const struct rs_where *where);
 
 /* Fills WHERE and returns true when PATH (relative to DIRFD) belongs to a managed cache. The root
  * need not hold anything yet, but must exist, except for RS_SHAPE_TRITON_LINK. errno is preserved.
