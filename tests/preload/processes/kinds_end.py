@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from kinds import command, expect_word, finish, fork, hear, kind, part, piped, reap, say
+from kinds import command, expect_word, finish, fork, hear, kind, part, piped, produce_when_told, reap, say
 from walk import Walk
 
 
@@ -122,14 +122,7 @@ kind('end: SIGKILL, reaped at once', 'ends', 2, 'SIGKILL', 'reaped', long=True)
 @part
 def stopped_producer():
     walk = Walk()
-    path = walk.group('k')
-    walk.did['looks_triton'] += 1
-    if os.path.exists(path):
-        raise AssertionError('somebody stored before')
-    say('held')
-    hear()
-    walk.store_kernel(path)
-    walk.close(leases=1)
+    produce_when_told(walk, 'k')
 
 
 @part
@@ -232,14 +225,7 @@ def zombie_leader_produces():
 
     def others():
         wait_for_leader()
-        path = walk.group('k')
-        walk.did['looks_triton'] += 1
-        if os.path.exists(path):
-            raise AssertionError('somebody stored before')
-        say('held')
-        hear()
-        walk.store_kernel(path)
-        walk.close(leases=1)
+        produce_when_told(walk, 'k')
         os._exit(0)
     in_background(others)
     leave_main()

@@ -3,7 +3,7 @@
 import os
 import threading
 
-from kinds import expect_word, finish, fork, guarded, hear, kind, part, piped, reap, say
+from kinds import expect_word, finish, fork, guarded, hear, kind, part, piped, produce_when_told, reap, say
 from walk import Walk
 
 
@@ -11,14 +11,7 @@ from walk import Walk
 def holder():
     """Holds a lease that a thread of another process waits for."""
     walk = Walk(0, 'holder')
-    path = walk.group('held')
-    walk.did['looks_triton'] += 1
-    if os.path.exists(path):
-        raise AssertionError('somebody stored before')
-    say('held')
-    hear()
-    walk.store_kernel(path)
-    walk.close(leases=1)
+    produce_when_told(walk, 'held')
 
 
 def merge(walk, others):
