@@ -30,6 +30,7 @@ class Job:
     fx: bool = True           # one FX miss per graph in a cold job, none in a warm one
     aot: bool = False         # the same for AOTAutograd entries: inference
     directions: bool = False  # plain after shared, shared after plain
+    silent: bool = False      # in a cold job a waiter leaves its producer, which is blocked on its GPU
 
 
 JOBS = (
@@ -42,7 +43,7 @@ JOBS = (
     Job("fsdp2", ("train.py", "--kind", "fsdp2"), together=True),
     Job("tp", ("train.py", "--kind", "tp"), together=True),
     # Stage 0 leaves its wait (60 s of a silent producer) and compiles, too.
-    Job("pipeline", ("pipeline.py",), together=True, fx=False),
+    Job("pipeline", ("pipeline.py",), together=True, fx=False, silent=True),
 )
 
 
@@ -107,9 +108,14 @@ class Bench:
         self.failed += not good
         print(("ok      " if good else "FAILED  ") + what, flush=True)
 
-    def stats(self):
+    def stats(self, *options):
         env = dict(os.environ, RANKSHARE_SEGMENT=f"gpu{os.getpid()}")
-        print(subprocess.run([self.args.tool, "stats"], env=env, capture_output=True, text=True).stdout)
+        return subprocess.run([self.args.tool, "stats", *options], env=env, capture_output=True, text=True).stdout
+
+    def counter(self, name, job):
+        """The library's counter in all ranks of one job."""
+        jobs = json.loads(self.stats("--json"))["jobs"]
+        return sum(rank["counters"][name] for found in jobs if found["id"] == job for rank in found["ranks"])
 
     def compare(self, job, name, reports, plain, cold):
         losses, native = ({tuple(r["losses"]) for r in of} for of in (reports, plain))
@@ -137,6 +143,9 @@ class Bench:
         plain = self.run(job, f"{label} plain cold", caches["plain"], world, False)
         self.compare(job, f"{label} shared cold", self.run(job, f"{label} shared cold", caches["shared"], world, True),
                      plain, True)
+        if job.silent:
+            left = self.counter("wait_silent", f"{label} shared cold")
+            self.check(left == 1, f"{label} shared cold: one waiter left a silent producer (seen {left})")
         self.compare(job, f"{label} shared warm", self.run(job, f"{label} shared warm", caches["shared"], world, True),
                      plain, False)
         if job.directions:
@@ -177,7 +186,7 @@ def main():
     bench = Bench(args, devices)
     try:
         bench.all([name for name in args.only.split(",") if name], list(map(int, args.ranks.split(","))))
-        bench.stats()
+        print(bench.stats())
     finally:
         subprocess.run([args.tool, "clear"], env=dict(os.environ, RANKSHARE_SEGMENT=f"gpu{os.getpid()}"),
                        capture_output=True)
