@@ -2,7 +2,7 @@
 #
 # make            build/librankshare.so and build/rankshare
 # make demo       one producer, many loaders, on recorded artifacts (no GPU needed)
-# make test       every test that needs no GPU
+# make test       the tests that need no GPU (make test-long: all of them)
 # make help       the other targets
 #
 # CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, BINDIR, MANDIR and DESTDIR are honoured. V=1 shows commands.
