@@ -254,7 +254,8 @@ struct ending {
 
 /* A thread that ends because its process does has SIGKILL pending first, then one of these flags.
  * The flags stand first in its line and are read first, so who takes the signal between the two
- * shows neither; at the second look it shows its flag. */
+ * shows neither; at the second look it shows its flag, or is gone, which tells nothing of the
+ * others. */
 static bool thread_ends(int fd, const char *name, void *context)
 {
     enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400, LOOKS = 2 };
@@ -263,16 +264,18 @@ static bool thread_ends(int fd, const char *name, void *context)
     struct stat_fields found;
     pid_t tid = (pid_t)digits(name);
     (void)fd;
-    for (int i = 0; i < LOOKS && read_stat_of(ending->pid, tid, &found); i++) {
+    for (int i = 0; i < LOOKS; i++) {
+        if (!read_stat_of(ending->pid, tid, &found)) {
+            return true;
+        }
         bool over = found.state == 'Z' || found.state == 'X';
         ending->threads += !over || tid != ending->pid || found.threads > 1;
-        ending->all =
-            over || (found.pending & sigkill) || (found.flags & (PF_EXITING | PF_SIGNALED));
-        if (ending->all) {
-            break;
+        if (over || (found.pending & sigkill) || (found.flags & (PF_EXITING | PF_SIGNALED))) {
+            return true;
         }
     }
-    return ending->all;
+    ending->all = false;
+    return false;
 }
 
 /* The list may show a leader that is a zombie and nobody else while there are others: it breaks off
