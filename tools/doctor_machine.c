@@ -3,6 +3,7 @@
  * What the machine must offer: shared memory, descriptors for views, /proc.
  */
 #include "doctor.h"
+#include "explain.h"
 #include "format.h"
 #include "store/layout.h"
 #include "tool.h"
@@ -18,6 +19,27 @@
 
 static const char SHM[] = "/dev/shm";
 
+struct latest {
+    struct doctor *doctor;
+    const struct view_job *job;
+};
+
+static void note_latest(void *context, const char *sentence)
+{
+    struct latest *latest = context;
+
+    doctor_say(latest->doctor, FINDING_NOTE, "job %s: %s", latest->job->id, sentence);
+}
+
+/* What the latest job met with. */
+static void check_latest(struct doctor *doctor, const struct view *view)
+{
+    if (view->count == 0)
+        return;
+    struct latest latest = {doctor, &view->jobs[view->count - 1]};
+    explain_job(latest.job, note_latest, &latest);
+}
+
 /* Whether the segment exists and is good. */
 static bool check_segment(struct doctor *doctor, const char *segment)
 {
@@ -32,6 +54,7 @@ static bool check_segment(struct doctor *doctor, const char *segment)
                    segment);
     else
         doctor_say(doctor, FINDING_WRONG, "segment: %s: %s", segment, rs_store_status_text(status));
+    check_latest(doctor, &view);
     view_free(&view);
     return status == RS_STORE_OK;
 }

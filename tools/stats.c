@@ -150,7 +150,12 @@ int verb_stats(int argc, char **argv)
         return TOOL_USAGE;
     enum rs_store_status opened = view_read(segment, &view);
     if (opened != RS_STORE_OK) {
-        tool_error(segment, "%s", rs_store_status_text(opened));
+        tool_error(segment, "%s%s", rs_store_status_text(opened),
+                   opened == RS_STORE_ABSENT
+                       ? ": no process has hashed a torch.compile or Triton key (nothing was "
+                         "compiled, caches are switched off, or the library is not active: "
+                         "`rankshare doctor' says)"
+                       : "");
         return TOOL_UNREADABLE;
     }
     bool missing = arguments.job && !view_find(&view, arguments.job);

@@ -2,6 +2,7 @@
  *
  * The counters of a job as text: one line, or a table by rank.
  */
+#include "explain.h"
 #include "format.h"
 #include "stats.h"
 
@@ -156,31 +157,9 @@ static void print_rows(const struct view_job *job, FILE *out)
     table_free(&table);
 }
 
-static void print_reasons(const uint64_t *counters, FILE *out)
+static void print_sentence(void *out, const char *sentence)
 {
-    for (int reason = RS_OK + 1; reason < RS_REASON_COUNT; reason++) {
-        uint64_t count = counters[rs_refusal_counter((enum rs_reason)reason)];
-
-        if (count)
-            fprintf(out, "refused %" PRIu64 " time%s (%s): %s\n", count, count == 1 ? "" : "s",
-                    rs_reason_name((enum rs_reason)reason), rs_reason_text((enum rs_reason)reason));
-    }
-}
-
-/* Counters that stay at zero in a healthy job. */
-static void print_troubles(const uint64_t *counters, FILE *out)
-{
-    static const enum rs_counter troubles[] = {
-        RS_C_digest_refused, RS_C_stores_dropped, RS_C_views_failed,  RS_C_kernel_names_left,
-        RS_C_takeovers,      RS_C_unproductive,   RS_C_wait_timeouts, RS_C_wait_interrupted,
-        RS_C_wait_silent,    RS_C_wait_stalled,   RS_C_lease_full,    RS_C_segment_errors,
-        RS_C_path_errors,
-    };
-
-    for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)
-        if (counters[troubles[i]])
-            fprintf(out, "%s %" PRIu64 ": %s\n", rs_counter_name(troubles[i]),
-                    counters[troubles[i]], rs_counter_text(troubles[i]));
+    fprintf(out, "%s\n", sentence);
 }
 
 /* ", with inference, benchmarks": what a result depends on. */
@@ -203,6 +182,5 @@ void stats_job(const struct view_job *job, FILE *out)
     print_flags(job->total, out);
     fputc('\n', out);
     print_rows(job, out);
-    print_reasons(job->total, out);
-    print_troubles(job->total, out);
+    explain_job(job, print_sentence, out);
 }

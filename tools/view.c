@@ -4,6 +4,7 @@
  */
 #include "view.h"
 
+#include "alone.h"
 #include "base/config.h"
 #include "tool.h"
 
@@ -133,6 +134,7 @@ static void copy(const struct rs_store *store, struct view *view)
     for (unsigned i = 0; i < RS_SLOTS; i++)
         if (rs_slot_read(store, i, &slot))
             copy_process(slot.job < RS_JOBS ? &jobs[slot.job] : unnamed, &slot);
+    alone_find(store, jobs);
     for (unsigned i = 0; i <= RS_JOBS; i++) {
         if (jobs[i].count == 0)
             continue;
@@ -160,8 +162,10 @@ enum rs_store_status view_read(const char *name, struct view *view)
 
 void view_free(struct view *view)
 {
-    for (size_t i = 0; i < view->count; i++)
+    for (size_t i = 0; i < view->count; i++) {
         free(view->jobs[i].processes);
+        free(view->jobs[i].alone);
+    }
     free(view->jobs);
     *view = (struct view){0};
 }

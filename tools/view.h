@@ -22,13 +22,22 @@ struct view_process {
     uint64_t counters[RS_COUNTER_COUNT];
 };
 
+/* Shared keys that this rank looked for and no other one did. */
+struct view_alone {
+    int rank;
+    unsigned fx, aot;
+};
+
 struct view_job {
     char id[RS_JOB_NAME_MAX];
-    char torch[RS_VERSION_MAX], triton[RS_VERSION_MAX], device[RS_DEVICE_MAX]; /* "": unknown */
+    /* "": unknown; "A / B": its processes disagree. */
+    char torch[RS_VERSION_MAX], triton[RS_VERSION_MAX], device[RS_DEVICE_MAX];
     uint64_t first_ns;              /* CLOCK_REALTIME of its first process */
     int world;                      /* 0 unknown */
     struct view_process *processes; /* by rank, then pid; folded last */
     size_t count;
+    struct view_alone *alone; /* in no order */
+    size_t alone_count;
     uint64_t total[RS_COUNTER_COUNT];
 };
 

@@ -76,7 +76,7 @@ struct rs_job {
     _Atomic uint64_t last_ns;  /* of the latest */
     _Atomic uint32_t run;      /* another number for each run: unproductive marks end with it */
     _Atomic int32_t world;     /* largest WORLD_SIZE seen, 0 unknown */
-    _Atomic uint32_t versions; /* 1: torch, triton and device below are set */
+    _Atomic uint32_t versions; /* 1: the lists torch, triton and device are begun */
     uint32_t reserved[7];
     _Atomic uint64_t name[RS_JOB_NAME_MAX / 8]; /* texts end in a zero byte */
     _Atomic uint64_t torch[RS_VERSION_MAX / 8];

@@ -87,7 +87,7 @@ static void make_canonical(struct rs_hash_plan *plan, const struct rs_pieces *ca
     rs_count(RS_C_keys_canonical, 1);
 }
 
-/* What stats says about the job: the first details of the process tell. */
+/* What stats says about the process and its job. */
 static void describe(const struct rs_hash_plan *plan, const struct rs_report *report,
                      const struct rs_python_facts *facts)
 {

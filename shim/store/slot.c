@@ -10,6 +10,7 @@
 #include "store/store_sys.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Under the lock. A slot that nobody has, or whose process is dead; those come in the order in
@@ -136,25 +137,76 @@ void rs_slot_ordinal(struct rs_slot *slot, int ordinal)
     }
 }
 
+/* One of a job's texts: what its processes run, "2.15.0 / 2.7.1" where they disagree. */
+struct listing {
+    _Atomic uint64_t *words;
+    size_t size; /* at most LISTING_MAX */
+    const char *item;
+};
+
+enum { LISTING_MAX = 96 };
+_Static_assert((int)RS_VERSION_MAX <= (int)LISTING_MAX, "a list is larger than its room");
+_Static_assert((int)RS_DEVICE_MAX <= (int)LISTING_MAX, "a list is larger than its room");
+
+static const char between[] = " / ";
+enum { BETWEEN = sizeof(between) - 1 };
+
+static bool has_item(const char *list, const char *item)
+{
+    size_t length = strlen(item);
+    for (const char *at = list; (at = strstr(at, item)) != NULL; at++) {
+        bool begins =
+            at == list || (at - list >= BETWEEN && memcmp(at - BETWEEN, between, BETWEEN) == 0);
+        bool ends = at[length] == '\0' || strncmp(at + length, between, BETWEEN) == 0;
+        if (begins && ends) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether TEXT, the list as it is, is to become longer; makes it so. What finds no room is left
+ * out; the first item is cut instead. */
+static bool add_item(const struct listing *listing, char text[LISTING_MAX])
+{
+    rs_text_get(listing->words, listing->size, text);
+    size_t used = strlen(text), length = listing->item ? strlen(listing->item) : 0;
+    if (length == 0 || has_item(text, listing->item) ||
+        (used > 0 && used + BETWEEN + length >= listing->size)) {
+        return false;
+    }
+    snprintf(text + used, listing->size - used, "%s%s", used > 0 ? between : "", listing->item);
+    return true;
+}
+
 void rs_slot_versions(struct rs_store *store, struct rs_slot *slot, const char *torch,
                       const char *triton, const char *device)
 {
     uint64_t lock;
+    char text[LISTING_MAX];
     uint32_t index = slot ? atomic_load_explicit(&slot->job, memory_order_relaxed) : RS_NO_JOB;
     if (index >= RS_JOBS) {
         return;
     }
     struct rs_job *job = &rs_jobs(store->segment)[index];
-    if (atomic_load_explicit(&job->versions, memory_order_acquire) ||
-        !rs_registry_lock(store->segment, &lock)) {
+    const struct listing listings[] = {
+        {job->torch, sizeof(job->torch), torch},
+        {job->triton, sizeof(job->triton), triton},
+        {job->device, sizeof(job->device), device},
+    };
+    bool news = !atomic_load_explicit(&job->versions, memory_order_acquire);
+    for (size_t i = 0; i < 3 && !news; i++) {
+        news = add_item(&listings[i], text);
+    }
+    if (!news || !rs_registry_lock(store->segment, &lock)) {
         return;
     }
-    if (!atomic_load_explicit(&job->versions, memory_order_acquire)) {
-        rs_text_put(job->torch, sizeof(job->torch), torch);
-        rs_text_put(job->triton, sizeof(job->triton), triton);
-        rs_text_put(job->device, sizeof(job->device), device);
-        atomic_store_explicit(&job->versions, 1, memory_order_release);
+    for (size_t i = 0; i < 3; i++) {
+        if (add_item(&listings[i], text)) {
+            rs_text_put(listings[i].words, listings[i].size, text);
+        }
     }
+    atomic_store_explicit(&job->versions, 1, memory_order_release);
     rs_registry_unlock(store->segment, lock);
 }
 

@@ -87,7 +87,7 @@ void rs_slot_identify(struct rs_store *store, struct rs_slot *slot,
                       const struct rs_identity *identity);
 /* This process's primary ordinal, shown by stats; -1 unknown. */
 void rs_slot_ordinal(struct rs_slot *slot, int ordinal);
-/* Versions and flags of the slot's job, shown in one line by stats. First value wins. */
+/* What the slot's job runs, shown in one line by stats: lists, as its processes may disagree. */
 void rs_slot_versions(struct rs_store *store, struct rs_slot *slot, const char *torch,
                       const char *triton, const char *device);
 

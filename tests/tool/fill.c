@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fill SEGMENT: makes a segment with two jobs, as ranks that share would leave it, for the tests of
- * the tool. Prints nothing; the processes are gone when it ends.
+ * fill SEGMENT [odd|wait]: makes a segment with some jobs, as ranks would leave it, for the tests
+ * of the tool. Prints nothing; the processes are gone when it ends.
  */
 #include "store/store.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,30 +17,82 @@ struct process {
         enum rs_counter counter;
         uint64_t value;
     } counts[8];
+    const char *torch; /* NULL: 2.11.0 */
+    struct {
+        enum rs_event_type type;
+        enum rs_kind kind;
+        uint8_t key; /* 0: no event */
+    } events[4];
 };
 
 static const struct process processes[] = {
-    {{"train", 0, 2},
-     3,
-     {{RS_C_details_fx, 2},
-      {RS_C_fx_misses, 2},
-      {RS_C_leases, 2},
-      {RS_C_stores_fx, 2},
-      {RS_C_flag_inference, 1},
-      {RS_C_flag_benchmarks, 2}}},
-    {{"train", 1, 2},
-     11,
-     {{RS_C_details_fx, 3},
-      {RS_C_fx_hits, 1},
-      {RS_C_fx_waited, 1},
-      {RS_C_wait_ns, 4200000000u},
-      {RS_C_views, 2},
-      {RS_C_keys_native, 1},
-      {RS_C_REFUSED + RS_REFUSED_rank_specific - 1, 1},
-      {RS_C_wait_timeouts, 1}}},
+    {.identity = {"train", 0, 2},
+     .ordinal = 3,
+     .counts = {{RS_C_details_fx, 2},
+                {RS_C_fx_misses, 2},
+                {RS_C_leases, 2},
+                {RS_C_stores_fx, 2},
+                {RS_C_flag_inference, 1},
+                {RS_C_flag_benchmarks, 2}}},
+    {.identity = {"train", 1, 2},
+     .ordinal = 11,
+     .counts = {{RS_C_details_fx, 3},
+                {RS_C_fx_hits, 1},
+                {RS_C_fx_waited, 1},
+                {RS_C_wait_ns, 4200000000u},
+                {RS_C_views, 2},
+                {RS_C_keys_native, 1},
+                {RS_C_REFUSED + RS_REFUSED_rank_specific - 1, 1},
+                {RS_C_wait_timeouts, 1}}},
     /* A compile worker of rank 1: no ordinal of its own. */
-    {{"train", 1, 2}, -1, {{RS_C_keys_triton, 5}, {RS_C_triton_hits, 5}}},
-    {{"idle", -1, 0}, -1, {{RS_C_segment_errors, 0}}},
+    {.identity = {"train", 1, 2},
+     .ordinal = -1,
+     .counts = {{RS_C_keys_triton, 5}, {RS_C_triton_hits, 5}}},
+    {.identity = {"idle", -1, 0}, .ordinal = -1, .counts = {{RS_C_segment_errors, 0}}},
+};
+
+/* Jobs in which something went otherwise than it should, and some that only look like it. */
+static const struct process odd[] = {
+    {.identity = {"disagree", 0, 2},
+     .counts = {{RS_C_details_fx, 1}},
+     .torch = "2.15.0",
+     .events = {{RS_EVENT_LEASE, RS_KIND_fx_details, 1}, {RS_EVENT_LEASE, RS_KIND_fx_details, 9}}},
+    {.identity = {"disagree", 1, 2},
+     .ordinal = 1,
+     .counts = {{RS_C_details_fx, 2}, {RS_C_flag_benchmarks, 1}},
+     .torch = "2.7.1",
+     .events = {{RS_EVENT_LEASE, RS_KIND_fx_details, 2},
+                {RS_EVENT_STORE, RS_KIND_fx_entry, 2},
+                {RS_EVENT_HIT, RS_KIND_aot_details, 3},
+                {RS_EVENT_WAIT, RS_KIND_fx_details, 9}}},
+    {.identity = {"agree", 0, 2},
+     .counts = {{RS_C_details_fx, 1}, {RS_C_flag_benchmarks, 1}, {RS_C_flag_inference, 1}},
+     .events = {{RS_EVENT_LEASE, RS_KIND_fx_details, 4}, {RS_EVENT_STORE, RS_KIND_aot_entry, 5}}},
+    {.identity = {"agree", 1, 2},
+     .ordinal = 1,
+     .counts = {{RS_C_details_fx, 1}, {RS_C_flag_benchmarks, 3}},
+     .events = {{RS_EVENT_WAIT, RS_KIND_fx_details, 4}, {RS_EVENT_HIT, RS_KIND_aot_details, 5}}},
+    /* Rank 1 loads the AOTAutograd entry, and never looks for the FX key in it. */
+    {.identity = {"inference", 0, 2},
+     .counts = {{RS_C_details_fx, 1}, {RS_C_flag_benchmarks, 1}},
+     .events = {{RS_EVENT_LEASE, RS_KIND_fx_details, 6}, {RS_EVENT_LEASE, RS_KIND_aot_details, 7}}},
+    {.identity = {"inference", 1, 2},
+     .ordinal = 1,
+     .counts = {{RS_C_aot_waited, 1}},
+     .events = {{RS_EVENT_HIT, RS_KIND_aot_details, 7}}},
+    {.identity = {"single", 0, 1},
+     .counts = {{RS_C_details_fx, 1}},
+     .events = {{RS_EVENT_LEASE, RS_KIND_fx_details, 8}}},
+    {.identity = {"tired", 0, 2},
+     .counts = {{RS_C_details_fx, 1}},
+     .events = {{RS_EVENT_LEASE, RS_KIND_fx_details, 10}}},
+    {.identity = {"tired", 1, 2},
+     .ordinal = 1,
+     .counts = {{RS_C_details_fx, 1}, {RS_C_wait_timeouts, 1}}},
+    {.identity = {"kernels", 0, 1},
+     .ordinal = -1,
+     .counts = {{RS_C_keys_triton, 2}, {RS_C_triton_misses, 2}}},
+    {.identity = {"last", 0, 2}, .counts = {{RS_C_details_fx, 1}, {RS_C_takeovers, 1}}},
 };
 
 static int fill(struct rs_store *store, const struct process *process)
@@ -50,10 +103,16 @@ static int fill(struct rs_store *store, const struct process *process)
         return 1;
     if (process->ordinal >= 0) {
         rs_slot_ordinal(slot, process->ordinal);
-        rs_slot_versions(store, slot, "2.11.0", "3.6.0", "NVIDIA H200");
+        rs_slot_versions(store, slot, process->torch ? process->torch : "2.11.0", "3.6.0",
+                         "NVIDIA H200");
     }
     for (size_t i = 0; i < 8; i++)
         rs_slot_count(slot, process->counts[i].counter, process->counts[i].value);
+    for (size_t i = 0; i < 4 && process->events[i].key; i++) {
+        struct rs_key key = {{process->events[i].key}};
+
+        rs_event(store, slot, process->events[i].type, process->events[i].kind, &key, 0);
+    }
     return 0;
 }
 
@@ -68,11 +127,28 @@ static int stay(struct rs_store *store)
     return 0;
 }
 
+static int fill_all(struct rs_store *store, const struct process *process, size_t count)
+{
+    int failed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        pid_t pid = fork();
+        int ended = 1;
+
+        if (pid == 0) {
+            rs_store_forked();
+            _exit(fill(store, &process[i]));
+        }
+        waitpid(pid, &ended, 0);
+        failed |= ended;
+    }
+    return failed ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
     char name[RS_SEGMENT_NAME_MAX];
     struct rs_store store;
-    int failed = 0;
 
     if (argc < 2 || !rs_store_name(name, getuid(), argv[1]))
         return 1;
@@ -81,18 +157,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "fill: %s\n", rs_store_status_text(status));
         return 1;
     }
+    if (argc > 2 && strcmp(argv[2], "odd") == 0)
+        return fill_all(&store, odd, sizeof(odd) / sizeof(odd[0]));
     if (argc > 2)
         return stay(&store);
-    for (size_t i = 0; i < sizeof(processes) / sizeof(processes[0]); i++) {
-        pid_t pid = fork();
-        int ended = 1;
-
-        if (pid == 0) {
-            rs_store_forked();
-            _exit(fill(&store, &processes[i]));
-        }
-        waitpid(pid, &ended, 0);
-        failed |= ended;
-    }
-    return failed ? 1 : 0;
+    return fill_all(&store, processes, sizeof(processes) / sizeof(processes[0]));
 }

@@ -108,13 +108,13 @@ class Context:
                            check=True)
         return self._empty
 
-    def segment(self, name, fill=True):
-        """A segment of the test's own, removed at the end. Returns its path."""
+    def segment(self, name, fill=True, how=None):
+        """A segment of the test's own, removed at the end. HOW fill.c fills it. Returns its path."""
         full = "tool-test-%d-%s%d" % (os.getpid(), name, len(self.segments))
         path = "/dev/shm/rankshare.%d.%d.%s" % (self.uid, self.layout(), full)
         self.segments.append(path)
         if fill:
-            subprocess.run([self.fill_program, full], check=True)
+            subprocess.run([self.fill_program, full, *([how] if how else [])], check=True)
             assert os.path.exists(path), path
         return full, path
 

@@ -48,19 +48,38 @@ Test(store_slots, claim)
     cr_assert_neq(job.last_ns, 0);
 }
 
-Test(store_slots, versions_first_wins)
+Test(store_slots, versions_are_listed)
 {
     struct rs_job_view job;
     struct rs_slot *slot = fixture_slot(&f, "job", 0);
+    struct rs_slot *other = fixture_slot(&f, "job", 1);
     cr_assert(rs_job_read(&f.store, 0, &job));
     cr_assert_str_empty(job.torch);
     rs_slot_versions(&f.store, NULL, "9", "9", "9");
+    rs_slot_versions(&f.store, slot, "", NULL, "H200");
     rs_slot_versions(&f.store, slot, "2.15.0", "3.9", "H200");
-    rs_slot_versions(&f.store, slot, "9", "9", "9");
+    rs_slot_versions(&f.store, other, "2.1", "3.9", "H200");
+    rs_slot_versions(&f.store, other, "15.0", "3.9", "H20");
+    rs_slot_versions(&f.store, slot, "2.15.0", "3.9", "H200");
     cr_assert(rs_job_read(&f.store, 0, &job));
-    cr_assert_str_eq(job.torch, "2.15.0");
+    cr_assert_str_eq(job.torch, "2.15.0 / 2.1 / 15.0");
     cr_assert_str_eq(job.triton, "3.9");
-    cr_assert_str_eq(job.device, "H200");
+    cr_assert_str_eq(job.device, "H200 / H20");
+}
+
+/* What finds no room is left out, whole. */
+Test(store_slots, versions_stay_in_their_room)
+{
+    char version[16];
+    struct rs_job_view job;
+    struct rs_slot *slot = fixture_slot(&f, "job", 0);
+    for (int i = 0; i < 100; i++) {
+        snprintf(version, sizeof(version), "version %d", i % 50);
+        rs_slot_versions(&f.store, slot, version, version, version);
+    }
+    cr_assert(rs_job_read(&f.store, 0, &job));
+    cr_assert_str_eq(job.torch, "version 0 / version 1 / version 2 / version 3 / version 4");
+    cr_assert_str_eq(job.triton, job.torch);
 }
 
 Test(store_slots, long_names_are_cut)
