@@ -183,6 +183,9 @@ unsigned rs_flags_of(const struct rs_report *report, const char *torch_version)
             flags |= rows[i].bits;
         }
     }
+    if (unreadable) { /* what its entry holds is seen when it is stored */
+        flags &= ~(unsigned)RS_FLAG_BUNDLED;
+    }
     if ((flags & RS_FLAG_REORDERS) && (flags & RS_FLAG_COMPARES)) {
         flags |= RS_FLAG_TALKS;
     }

@@ -28,6 +28,7 @@ enum rs_flags {
     RS_FLAG_COMPARES = 256,
     /* not of the table: the details name several devices */
     RS_FLAG_SEVERAL = 512,
+    RS_FLAG_BUNDLED = 1024, /* the AOT entry will hold its FX graphs itself */
 };
 
 /* Rows of flags.def that the details have, one bit each. */

@@ -147,8 +147,8 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     enum rs_reason graph = rs_details_refusal(&report, plan->flags);
     if (process != RS_OK) {
         refuse(plan, process, report.where);
-    } else if (graph != RS_OK && plan->kind == RS_KIND_aot_details && ordinal != -2 &&
-               rs_primary() > 0) {
+    } else if (graph != RS_OK && graph != RS_REFUSED_bundled && plan->kind == RS_KIND_aot_details &&
+               ordinal != -2 && rs_primary() > 0) {
         plan->ordinal = rs_primary();
         make_private(plan, data, size, graph);
     } else if (graph != RS_OK) {

@@ -11,6 +11,9 @@ enum rs_reason rs_details_refusal(const struct rs_report *report, unsigned flags
     if (report->reason != RS_OK) {
         return report->reason;
     }
+    if (flags & RS_FLAG_BUNDLED) {
+        return RS_REFUSED_bundled;
+    }
     if (report->comms & RS_COMMS_SYMM_MEM) {
         return RS_REFUSED_symm_mem;
     }
@@ -75,10 +78,12 @@ static bool inner_keys_right(const struct rs_report *report, bool native)
     return true;
 }
 
-/* What refuses an entry under a shared key is no matter here, unless its keys could not be seen. */
+/* What refuses an entry under a shared key is no matter here, unless its keys could not be seen. A
+ * bundled one has none. */
 static enum rs_reason native_refusal(const struct rs_report *report)
 {
-    bool seen = report->reason == RS_OK || report->key_count > 0;
+    bool seen =
+        report->reason == RS_OK || report->reason == RS_REFUSED_bundled || report->key_count > 0;
     return seen && inner_keys_right(report, true) ? RS_OK : RS_REFUSED_inner_key;
 }
 

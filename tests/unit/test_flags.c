@@ -268,6 +268,26 @@ Test(flags, of_aot_details)
     cr_expect(aot_flags(15, &none, false, NULL, NULL) & RS_FLAG_CACHE_DECISION);
 }
 
+Test(flags, bundled_entries)
+{
+    static struct pickle p;
+    for (unsigned bundled = 0; bundled < 2; bundled++) {
+        p.size = 0;
+        OPS(&p, "\x80\x02}q\0(X\x20\0\0\0_sync_cache_decision_cross_ranksq\1\x89X\x16\0\0\0");
+        OPS(&p, "bundled_autograd_cacheq\2");
+        put(&p, bundled ? "\x88" : "\x89", 1);
+        OPS(&p, "u.");
+        unsigned more = bundled ? RS_FLAG_BUNDLED : 0;
+        cr_expect_eq(aot_flags(15, &p, false, NULL, NULL), AOT_INFERENCE | more);
+        cr_expect_eq(aot_flags(9, &p, true, NULL, NULL) & RS_FLAG_BUNDLED, more);
+        cr_expect_eq(aot_flags(99, &p, false, NULL, NULL) & RS_FLAG_BUNDLED, more);
+    }
+    /* Nothing can be read under a version that nobody knows. */
+    begin_object(&p, AOT_DETAILS);
+    end_object(&p);
+    cr_expect_not(flags_of(&p, RS_KIND_aot_details, "9.9.0") & RS_FLAG_BUNDLED);
+}
+
 Test(flags, versions)
 {
     static const struct {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ordinal/flags.h"
 #include "rank/refusal.h"
 
 #include <criterion/criterion.h>
@@ -75,4 +76,21 @@ Test(refusal, a_native_entry_is_judged_by_its_keys_alone)
     cr_assert_eq(rs_keep_refusal(&report, &native), RS_OK);
     report.key_count = RS_KEYS_MAX + 1;
     cr_assert_eq(rs_keep_refusal(&report, &native), RS_REFUSED_inner_key, "more than were kept");
+}
+
+/* It names no FX keys, whatever else was found in it. */
+Test(refusal, a_bundled_entry_stays_under_a_native_key)
+{
+    struct rs_report report = naming(1, 0);
+    report.reason = RS_REFUSED_bundled;
+    cr_assert_eq(rs_keep_refusal(&report, &native), RS_OK);
+    cr_assert_eq(rs_keep_refusal(&report, &shared), RS_REFUSED_bundled);
+}
+
+Test(refusal, details_of_bundled_entries)
+{
+    struct rs_report report = {.kind = RS_KIND_aot_details};
+    cr_assert_eq(rs_details_refusal(&report, RS_FLAG_INFERENCE), RS_OK);
+    cr_assert_eq(rs_details_refusal(&report, RS_FLAG_INFERENCE | RS_FLAG_BUNDLED),
+                 RS_REFUSED_bundled);
 }
