@@ -13,8 +13,6 @@
 #include "ordinal/text.h"
 
 enum {
-    RS_NAME = 52,   /* a code name: `c` and 51 characters of base32 */
-    RS_HEX = 64,    /* a .best_config's name */
     RS_NESTING = 4, /* pickles inside pickles */
 };
 
@@ -27,17 +25,6 @@ struct rs_edit {
 };
 
 typedef RS_VEC(struct rs_edit) rs_edits;
-
-/* A kernel (or the wrapper) whose name is the hash of its source, and the name that the source has
- * for the new ordinal. */
-struct rs_name {
-    const uint8_t *old_file; /* RS_NAME characters each */
-    const uint8_t *new_file;
-    const uint8_t *old_key; /* of its static autotuner; NULL without torch_key */
-    const uint8_t *new_key;
-    const uint8_t *old_config; /* RS_HEX characters: its .best_config; NULL without torch_key */
-    const uint8_t *new_config;
-};
 
 struct rs_engine {
     struct rs_arena *arena;

@@ -29,6 +29,8 @@ enum rs_flags {
     /* not of the table: the details name several devices */
     RS_FLAG_SEVERAL = 512,
     RS_FLAG_BUNDLED = 1024, /* the AOT entry will hold its FX graphs itself */
+    /* not of the table: the graph's code talks to other ranks when it runs */
+    RS_FLAG_COLLECTIVES = 2048,
 };
 
 /* Rows of flags.def that the details have, one bit each. */

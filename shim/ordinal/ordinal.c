@@ -153,6 +153,8 @@ static enum rs_reason rewrite(struct rs_engine *engine, struct rs_bytes in, stru
         reason = text ? rs_write_text(engine, 0, engine->size)
                       : rs_write_pickle(engine, &engine->graphs.items[0]);
     }
+    engine->report->names = engine->names.items;
+    engine->report->name_count = engine->names.count;
     return reason == RS_OK ? rs_edits_apply(engine, in.size, out) : reason;
 }
 

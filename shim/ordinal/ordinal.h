@@ -24,11 +24,24 @@ enum {
     RS_KEY_SIZE = 32,
     RS_KEYS_MAX = 16,
     RS_DIGITS_MAX = 3,
+    RS_NAME = 52, /* a code name: `c` and 51 characters of base32 */
+    RS_HEX = 64,  /* a .best_config's name */
 };
 
 struct rs_bytes {
     const uint8_t *data;
     size_t size;
+};
+
+/* A kernel (or the wrapper) whose name is the hash of its source, and the name that the source has
+ * for the new ordinal. */
+struct rs_name {
+    const uint8_t *old_file; /* RS_NAME characters each */
+    const uint8_t *new_file;
+    const uint8_t *old_key; /* of its static autotuner; NULL without torch_key */
+    const uint8_t *new_key;
+    const uint8_t *old_config; /* RS_HEX characters: its .best_config; NULL without torch_key */
+    const uint8_t *new_config;
 };
 
 /* What a walk over an artifact found. */
@@ -51,6 +64,9 @@ struct rs_report {
     /* fx_entry: static autotuners whose name is / isn't the hash of their kernel's source */
     uint32_t kernels_named;
     uint32_t kernels_left;
+    /* fx_entry, after a rewrite: its kernels (in the arena) */
+    const struct rs_name *names;
+    uint32_t name_count;
     /* aot_entry: the FX keys it names, 255 bits each (the last bit of the last byte is 0);
      * key_count > RS_KEYS_MAX: there were more than fit */
     uint32_t key_count;

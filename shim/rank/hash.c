@@ -141,6 +141,7 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     }
     plan->flags = rs_flags_of(&report, facts->torch_version);
     plan->flags |= ordinal == -2 ? RS_FLAG_SEVERAL : 0;
+    plan->flags |= report.comms ? RS_FLAG_COLLECTIVES : 0;
     note_flags(plan->kind, plan->flags, &report);
     (void)rs_node_tie();
     enum rs_reason process = process_refuses(&report, facts);

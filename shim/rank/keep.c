@@ -11,6 +11,9 @@
 #include "rank/known.h"
 #include "rank/node.h"
 #include "rank/refusal.h"
+#include "rank/tuned.h"
+#include "rank/tuned_map.h"
+#include "rank/tuning.h"
 #include "rank/view.h"
 
 #include <string.h>
@@ -126,6 +129,7 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, const struct rs_k
     } else if (rs_report_ordinal(&report) <= 0) {
         verdict = RS_KEEP_PASS; /* canonical as it is */
     } else {
+        rs_tuned_learn(&report, 0);
         verdict = replace(keep, call, &pieces, &st);
         rs_count(RS_C_kernel_names_left, report.kernels_left);
     }
@@ -226,6 +230,11 @@ enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, const struct rs_keep_ca
     enum rs_keep_verdict verdict = RS_KEEP_PASS;
     bool entry = entry_place(call->tofd, call->to, &keep->to, &keep->ours);
     keep->result = 0;
+    if (keep->ours && keep->to.shape == RS_SHAPE_CONFIG && rs_primary() >= 0 &&
+        rs_tuned_save(&keep->to, call)) {
+        rs_tuning_saved(&keep->to);
+        verdict = RS_KEEP_ANSWERED;
+    }
     if (!entry && call->how == RS_KEEP_RENAME_ODD && call->from) {
         entry = entry_place(call->fromfd, call->from, &keep->to, &keep->ours);
     }
@@ -276,6 +285,17 @@ int rs_keep_done(struct rs_keep *keep, const struct rs_keep_call *call, int resu
             rs_keep_stored(&keep->to);
         } else {
             rs_keep_failed(&keep->to);
+        }
+        break;
+    case RS_SHAPE_CONFIG:
+        if (result == 0 && rs_primary() >= 0) {
+            rs_tuned_saved(&keep->to);
+            rs_tuning_saved(&keep->to);
+        }
+        break;
+    case RS_SHAPE_TRITON_TUNED:
+        if (result == 0) {
+            rs_tuning_saved(&keep->to);
         }
         break;
     case RS_SHAPE_TRITON_DIR:

@@ -5,6 +5,7 @@
 #include "rank/count.h"
 #include "rank/keep.h"
 #include "rank/node.h"
+#include "rank/tuning.h"
 #include "rank/wait.h"
 
 /* An FX entry has come, or will not: the AOT entry around it may follow. */
@@ -52,7 +53,11 @@ void rs_keep_stored(const struct rs_where *where)
         counter = kind == RS_KIND_fx_entry ? RS_C_stores_fx : RS_C_stores_aot;
     }
     rs_count(counter, 1);
-    rs_node_event(RS_EVENT_STORE, kind, &where->key, lease_stored(where));
+    uint64_t produced_ns = lease_stored(where);
+    rs_node_event(RS_EVENT_STORE, kind, &where->key, produced_ns);
+    if (kind == RS_KIND_fx_entry && produced_ns) {
+        rs_tuning_begin(where);
+    }
 }
 
 /* The directory of all keys of a KIND, or of some: the thread can't store what it produces. */
@@ -73,8 +78,7 @@ void rs_keep_lost(int dirfd, const char *path)
     enum rs_shape above = rs_shape_above(path);
     if (above != RS_SHAPE_NONE) {
         lost_above(above);
-    } else if (rs_where(dirfd, path, &where) && where.shape != RS_SHAPE_TRITON_TMP &&
-               where.shape != RS_SHAPE_TRITON_LINK) {
+    } else if (rs_where(dirfd, path, &where) && rs_where_leased(&where)) {
         rs_keep_failed(&where);
     }
     errno = saved;

@@ -6,6 +6,7 @@
 #include "ordinal/flags.h"
 #include "rank/count.h"
 #include "rank/node.h"
+#include "rank/tuning.h"
 #include "rank/wait.h"
 
 /* How looks at the three kinds of key are counted. */
@@ -34,6 +35,16 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
         break;
     case RS_SHAPE_FX_FILE:
         break;
+    case RS_SHAPE_CONFIG:
+        if (op != RS_LOOK_WRITE) {
+            rs_tuning_look(&look->where);
+        }
+        return false;
+    case RS_SHAPE_TRITON_TUNED:
+        if (op != RS_LOOK_WRITE) {
+            rs_tuning_look_triton(&look->where);
+        }
+        return false;
     default:
         return false;
     }
@@ -146,6 +157,9 @@ static void move_on(const struct rs_look *look, struct rs_node *node, bool fille
 {
     enum rs_lease_kind kind = look->place.kind;
     if (look->stage == RS_LOOK_FRESH) {
+        if (kind != RS_LEASE_TRITON) {
+            rs_tuning_over();
+        }
         rs_count(RS_C_unproductive, rs_lease_next_lookup(&node->store, node->slot, kind));
     }
     if (kind == RS_LEASE_FX) {

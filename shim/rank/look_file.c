@@ -6,6 +6,7 @@
 
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/tuning.h"
 #include "rank/view.h"
 
 #include <string.h>
@@ -33,6 +34,14 @@ static int take_place(int fd, int view)
     return result;
 }
 
+/* The results of a graph's kernels are looked up after the graph was read. */
+static void note_graph(const struct rs_look *look)
+{
+    if (look->where.shape == RS_SHAPE_FX_FILE) {
+        rs_tuning_reads(&look->where);
+    }
+}
+
 bool rs_look_opened(struct rs_look *look, int fd)
 {
     struct rs_view_want want;
@@ -43,9 +52,11 @@ bool rs_look_opened(struct rs_look *look, int fd)
     }
     switch (rs_view_make(fd, &look->where, &want, &view, &size)) {
     case RS_VIEW_RAW:
+        note_graph(look);
         return true;
     case RS_VIEW_MADE:
         if (take_place(fd, view) >= 0) {
+            note_graph(look);
             return true;
         }
         break;

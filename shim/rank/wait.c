@@ -20,6 +20,13 @@
 #define RS_SILENT_S 60
 #endif
 
+/* A rank that measures kernels at their first launch saves a result every now and then. Whatever
+ * the program does between the store of a graph and its run is not known, so nobody waits longer.
+ */
+#ifndef RS_MEASURED_S
+#define RS_MEASURED_S 5
+#endif
+
 /* A store that has begun so many seconds ago is watched, and after as many without a byte more it
  * is given up. */
 #ifndef RS_STALL_S
@@ -31,6 +38,9 @@ static struct rs_budget budget;
 /* A producer that did not store its AOT entry will not store the next ones either (torch can't
  * pickle something in them): who was left waiting so waits at no AOT key any more. */
 static _Atomic(bool) no_more_aot;
+
+/* The same for autotuning results, once one was not waited for to the end. */
+static _Atomic(bool) no_more_results;
 
 /* How a wait ends, beside enum rs_wait_end. */
 enum { LEFT_SILENT = RS_WAIT_SIGNAL + 1, STALLED };
@@ -49,9 +59,10 @@ struct waiting {
 
 static bool silent(const struct waiting *waiting)
 {
-    return waiting->what->known.flags & RS_FLAG_BENCHMARKS &&
-           rs_lease_silent(&waiting->node->store, waiting->node->slot, &waiting->what->place,
-                           RS_SILENT_S);
+    const struct rs_wait_for *what = waiting->what;
+    unsigned limit = what->there ? RS_MEASURED_S : RS_SILENT_S;
+    return (what->there || what->known.flags & RS_FLAG_BENCHMARKS) &&
+           rs_lease_silent(&waiting->node->store, waiting->node->slot, &what->place, limit);
 }
 
 static bool add_temporary(int fd, const char *name, void *context)
@@ -104,12 +115,13 @@ static bool stalled(struct waiting *waiting)
 static int wait_in_slices(struct waiting *waiting, struct rs_slice slice, uint64_t *spent)
 {
     struct rs_node *node = waiting->node;
+    const struct rs_wait_for *what = waiting->what;
     while (slice.ns > 0) {
         uint64_t ns = 0;
         int end = silent(waiting) ? LEFT_SILENT : stalled(waiting) ? STALLED : RS_WAIT_TIMEOUT;
         if (end == RS_WAIT_TIMEOUT) {
-            end =
-                (int)rs_lease_wait(&node->store, node->slot, &waiting->what->place, slice.ns, &ns);
+            end = (int)rs_lease_wait_until(&node->store, node->slot, &what->place, slice.ns,
+                                           what->there, what->context, &ns);
         }
         rs_budget_settle(&budget, slice, ns);
         *spent += ns;
@@ -137,6 +149,12 @@ static enum rs_waited judge(const struct waiting *waiting, int end)
         rs_count(RS_C_wait_interrupted, 1);
         break;
     case LEFT_SILENT:
+        if (waiting->what->there) {
+            atomic_store(&no_more_results, true);
+            rs_log("no autotuning result has come for %d s: measuring here from now on",
+                   RS_MEASURED_S);
+            break;
+        }
         rs_count(RS_C_wait_silent, 1);
         rs_log("the producer has shown no sign of work for %d s and may be blocked on its GPU: "
                "compiling without it",
@@ -166,7 +184,8 @@ enum rs_waited rs_wait(struct rs_node *node, const struct rs_wait_for *what)
     if (first.ns == 0) {
         return RS_WAITED_NOT;
     }
-    if (what->place.kind == RS_LEASE_AOT && atomic_load(&no_more_aot)) {
+    if ((what->place.kind == RS_LEASE_AOT && atomic_load(&no_more_aot)) ||
+        (what->there && atomic_load(&no_more_results))) {
         rs_budget_settle(&budget, first, 0);
         return RS_WAITED_NOT;
     }
@@ -186,4 +205,5 @@ void rs_wait_forked(void)
 {
     memset(&budget, 0, sizeof(budget));
     atomic_store(&no_more_aot, false);
+    atomic_store(&no_more_results, false);
 }

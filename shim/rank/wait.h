@@ -20,6 +20,10 @@ struct rs_wait_for {
     struct rs_place place;
     struct rs_known known; /* what was hashed */
     const char *directory; /* where its producer writes the entry; NULL: not watched */
+    /* for autotuning results: the wait ends when THERE says so of CONTEXT, or with the patience
+     * that is due there */
+    bool (*there)(void *context);
+    void *context;
 };
 
 /* Waits for the producer of WHAT; counts and records what came of it. */

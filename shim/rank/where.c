@@ -142,6 +142,7 @@ static bool managed_root(const struct rs_where *where, char *root, const struct 
     case RS_SHAPE_TRITON_DIR:
     case RS_SHAPE_TRITON_GROUP:
     case RS_SHAPE_TRITON_TMP:
+    case RS_SHAPE_TRITON_TUNED:
         return managed_triton(root, id);
     case RS_SHAPE_TRITON_LINK:
         return managed_inductor(root, id);

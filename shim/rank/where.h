@@ -33,6 +33,20 @@ static inline enum rs_kind rs_where_kind(const struct rs_where *where)
  * directory. */
 struct rs_place rs_where_place(const struct rs_where *where);
 
+/* Whether that is so: the other shapes are about no key's place. */
+static inline bool rs_where_leased(const struct rs_where *where)
+{
+    switch (where->shape) {
+    case RS_SHAPE_TRITON_TMP:
+    case RS_SHAPE_TRITON_LINK:
+    case RS_SHAPE_TRITON_TUNED:
+    case RS_SHAPE_CONFIG:
+        return false;
+    default:
+        return true;
+    }
+}
+
 /* Fills WHERE and returns true when PATH (relative to DIRFD) belongs to a managed cache. The root
  * need not hold anything yet, but must exist, except for RS_SHAPE_TRITON_LINK. errno is preserved.
  * Thread and fork safe. */

@@ -43,6 +43,20 @@ static bool group_name(const char *text, size_t length)
            memcmp(text + length - (sizeof(tail) - 1), tail, sizeof(tail) - 1) == 0;
 }
 
+static bool ends_with(const char *path, size_t length, const char *tail)
+{
+    size_t size = strlen(tail);
+    return length >= size && memcmp(path + length - size, tail, size) == 0;
+}
+
+static const char config_tail[] = ".best_config", tuned_tail[] = ".autotune.json";
+enum { HEX = 64 };
+
+static bool config_name(const char *name, size_t length)
+{
+    return length == HEX + sizeof(config_tail) - 1 && ends_with(name, length, config_tail);
+}
+
 static bool bundle_name(const char *text, size_t length)
 {
     if (length != UUID_TMP || memcmp(text, "tmp.", 4) != 0) {
@@ -81,10 +95,13 @@ static bool in_key_directory(const char *path, const char *slash)
  * older ones) and in hex. */
 static bool cache_name(const char *name, size_t length, const char *path, const char *slash)
 {
-    enum { BASE64 = 43, BASE64_PADDED = 44, HEX = 64 };
+    enum { BASE64 = 43, BASE64_PADDED = 44 };
     static const uint64_t hashes = UINT64_C(1) << BASE64 | UINT64_C(1) << BASE64_PADDED |
                                    UINT64_C(1) << RS_NAME51 | UINT64_C(1) << TORCH_KEY;
-    if (length < HEX && hashes >> length & 1) {
+    if (length < HEX ? hashes >> length & 1 : length == HEX || config_name(name, length)) {
+        return true;
+    }
+    if (name[length - 1] == 'n' && ends_with(name, length, tuned_tail)) {
         return true;
     }
     switch (name[0]) {
@@ -97,8 +114,8 @@ static bool cache_name(const char *name, size_t length, const char *path, const 
     case 'e':
         return length == 5 && memcmp(name, "entry", 5) == 0;
     default:
-        return length == HEX || (ordinal_name(name, length) && slash && slash - path >= 6 &&
-                                 memcmp(slash - 6, "triton", 6) == 0);
+        return ordinal_name(name, length) && slash && slash - path >= 6 &&
+               memcmp(slash - 6, "triton", 6) == 0;
     }
 }
 
@@ -113,12 +130,6 @@ bool rs_shape_maybe(const char *path)
     }
     return cache_name(name, (size_t)(path + length - name), path, slash) ||
            in_key_directory(path, slash);
-}
-
-static bool ends_with(const char *path, size_t length, const char *tail)
-{
-    size_t size = strlen(tail);
-    return length >= size && memcmp(path + length - size, tail, size) == 0;
 }
 
 enum rs_shape rs_shape_above(const char *path)
@@ -208,6 +219,11 @@ static bool split_triton(const char *path, const struct part *parts, size_t coun
         found(out, RS_SHAPE_TRITON_GROUP, path, &parts[1]);
         return true;
     }
+    if (ends_with(last->text, last->length, tuned_tail) && count > 1 &&
+        rs_key_from_triton(parts[1].text, parts[1].length, &out->key)) {
+        found(out, RS_SHAPE_TRITON_TUNED, path, &parts[1]);
+        return true;
+    }
     if (bundle_name(last->text, last->length)) {
         found(out, RS_SHAPE_TRITON_TMP, path, last);
         return true;
@@ -221,6 +237,17 @@ static bool split_triton(const char *path, const struct part *parts, size_t coun
         return true;
     }
     return false;
+}
+
+static bool split_config(const char *path, const struct part *parts, size_t count,
+                         struct rs_parts *out)
+{
+    if (count < 2 || parts[1].length != 2 || !config_name(parts[0].text, parts[0].length) ||
+        !rs_key_from_triton(parts[0].text, HEX, &out->key)) {
+        return false;
+    }
+    found(out, RS_SHAPE_CONFIG, path, &parts[1]);
+    return true;
 }
 
 void rs_shape_split(const char *path, struct rs_parts *out)
@@ -237,7 +264,7 @@ void rs_shape_split(const char *path, struct rs_parts *out)
     out->name = parts[0].text;
     if (split_fx(path, parts, count, 1, out) || split_fx(path, parts, count, 0, out) ||
         split_aot(path, parts, count, 1, out) || split_aot(path, parts, count, 0, out) ||
-        split_triton(path, parts, count, out)) {
+        split_triton(path, parts, count, out) || split_config(path, parts, count, out)) {
         return;
     }
     out->shape = RS_SHAPE_NONE;

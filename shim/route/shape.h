@@ -22,13 +22,15 @@ enum rs_shape {
     RS_SHAPE_TRITON_GROUP, /* <triton root>/<key>/__grp__<name>.json */
     RS_SHAPE_TRITON_TMP,   /* <triton root>/tmp.<uuid>: a bundle on its way to <key> */
     RS_SHAPE_TRITON_LINK,  /* <root>/triton/<ordinal or None> */
+    RS_SHAPE_TRITON_TUNED, /* <triton root>/<key>/<name>.autotune.json */
+    RS_SHAPE_CONFIG,       /* <root>/<xx>/<key>.best_config: an autotuning result */
 };
 
 struct rs_parts {
     enum rs_shape shape;
     size_t root;       /* length of the <root> or <triton root> part, without the slash behind it */
     const char *name;  /* the last component: points into the path */
-    struct rs_key key; /* of the *_DIR, *_FILE and *_GROUP shapes */
+    struct rs_key key; /* where the shape has one */
 };
 
 /* Whether the last component could belong to a cache at all: a length and a few characters. False

@@ -305,6 +305,20 @@ unsigned rs_lease_next_lookup(struct rs_store *store, struct rs_slot *slot, enum
     return rs_asker_init(&asker, store, slot) ? end_own(&asker, (int)kind) : 0;
 }
 
+bool rs_lease_active(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place)
+{
+    struct rs_asker asker;
+    struct rs_lease_ref ref;
+    return rs_asker_init(&asker, store, slot) && rs_lease_find_held(&asker, place, &ref);
+}
+
+bool rs_lease_holds(struct rs_store *store, struct rs_slot *slot, enum rs_lease_kind kind)
+{
+    struct rs_asker asker;
+    struct rs_lease_ref ref;
+    return rs_asker_init(&asker, store, slot) && rs_lease_of_thread(&asker, (int)kind, &ref);
+}
+
 bool rs_lease_held(struct rs_store *store, struct rs_slot *slot)
 {
     struct rs_asker asker;

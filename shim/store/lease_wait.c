@@ -55,8 +55,15 @@ static int outcome(uint64_t word, uint32_t generation, bool *over)
     return WITHDRAWN;
 }
 
+/* When a wait is over, whatever becomes of the lease. */
+struct until {
+    bool (*done)(void *context); /* NULL: never */
+    void *context;
+    uint64_t deadline;
+};
+
 /* Waits while the entry is the lease that REF shows. */
-static int watch(const struct rs_asker *asker, struct rs_lease_ref ref, uint64_t deadline)
+static int watch(const struct rs_asker *asker, struct rs_lease_ref ref, const struct until *until)
 {
     struct rs_lease *lease = rs_lease_at(asker->segment, ref.index);
     RS_KILL_POINT(wait_begun);
@@ -70,11 +77,14 @@ static int watch(const struct rs_asker *asker, struct rs_lease_ref ref, uint64_t
         if (over) {
             return end;
         }
+        if (until->done && until->done(until->context)) {
+            return RS_WAIT_ENDED;
+        }
         uint64_t now = rs_sys_clock_ns(CLOCK_MONOTONIC);
-        if (now >= deadline) {
+        if (now >= until->deadline) {
             return RS_WAIT_TIMEOUT;
         }
-        uint64_t slice = deadline - now < SLICE_NS ? deadline : now + SLICE_NS;
+        uint64_t slice = until->deadline - now < SLICE_NS ? until->deadline : now + SLICE_NS;
         RS_KILL_POINT(wait_sleep);
         int slept = rs_sys_futex_wait(&lease->turn, turn, slice);
         int error = errno;
@@ -92,7 +102,7 @@ static int watch(const struct rs_asker *asker, struct rs_lease_ref ref, uint64_t
 }
 
 static enum rs_wait_end wait_for(const struct rs_asker *asker, const struct rs_place *place,
-                                 uint64_t deadline)
+                                 const struct until *until)
 {
     /* What it means when nothing is left to wait for. An entry that has a new tenant already was
      * most likely ended by a store. */
@@ -106,7 +116,7 @@ static enum rs_wait_end wait_for(const struct rs_asker *asker, const struct rs_p
         if (look.active.index == RS_NO_LEASE) {
             return nothing;
         }
-        int end = watch(asker, look.active, deadline);
+        int end = watch(asker, look.active, until);
         if (end != CHANGED && end != WITHDRAWN) {
             return (enum rs_wait_end)end;
         }
@@ -114,9 +124,10 @@ static enum rs_wait_end wait_for(const struct rs_asker *asker, const struct rs_p
     }
 }
 
-enum rs_wait_end rs_lease_wait(struct rs_store *store, struct rs_slot *slot,
-                               const struct rs_place *place, uint64_t budget_ns,
-                               uint64_t *waited_ns)
+enum rs_wait_end rs_lease_wait_until(struct rs_store *store, struct rs_slot *slot,
+                                     const struct rs_place *place, uint64_t budget_ns,
+                                     bool (*done)(void *context), void *context,
+                                     uint64_t *waited_ns)
 {
     struct rs_asker asker;
     *waited_ns = 0;
@@ -124,8 +135,30 @@ enum rs_wait_end rs_lease_wait(struct rs_store *store, struct rs_slot *slot,
         return RS_WAIT_UNPRODUCTIVE;
     }
     uint64_t begin = rs_sys_clock_ns(CLOCK_MONOTONIC);
-    uint64_t deadline = budget_ns < UINT64_MAX - begin ? begin + budget_ns : UINT64_MAX;
-    enum rs_wait_end end = wait_for(&asker, place, deadline);
+    struct until until = {done, context, UINT64_MAX};
+    if (budget_ns < UINT64_MAX - begin) {
+        until.deadline = begin + budget_ns;
+    }
+    enum rs_wait_end end = wait_for(&asker, place, &until);
     *waited_ns = rs_sys_clock_ns(CLOCK_MONOTONIC) - begin;
     return end;
+}
+
+enum rs_wait_end rs_lease_wait(struct rs_store *store, struct rs_slot *slot,
+                               const struct rs_place *place, uint64_t budget_ns,
+                               uint64_t *waited_ns)
+{
+    return rs_lease_wait_until(store, slot, place, budget_ns, NULL, NULL, waited_ns);
+}
+
+void rs_lease_nudge(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place)
+{
+    struct rs_asker asker;
+    struct rs_lease_ref ref;
+    if (rs_asker_init(&asker, store, slot) && rs_lease_find_held(&asker, place, &ref) &&
+        rs_lw_owned_by(ref.word, asker.owner)) {
+        struct rs_lease *lease = rs_lease_at(asker.segment, ref.index);
+        atomic_fetch_add(&lease->turn, 1);
+        rs_sys_futex_wake_all(&lease->turn);
+    }
 }

@@ -166,6 +166,15 @@ enum rs_wait_end rs_lease_wait(struct rs_store *store, struct rs_slot *slot,
                                const struct rs_place *place, uint64_t budget_ns,
                                uint64_t *waited_ns);
 
+/* The same, but ends (RS_WAIT_ENDED) as soon as DONE says so, too: it is asked whenever the
+ * producer calls rs_lease_nudge(), and twice a second. */
+enum rs_wait_end rs_lease_wait_until(struct rs_store *store, struct rs_slot *slot,
+                                     const struct rs_place *place, uint64_t budget_ns,
+                                     bool (*done)(void *context), void *context,
+                                     uint64_t *waited_ns);
+/* This process, which holds PLACE's lease, has come a step further: waiters look. */
+void rs_lease_nudge(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
+
 /* Whether PLACE has a producer of whose process group there has been no sign of work for LIMIT_S
  * seconds (rs_slot_beat(), or the taking of the lease). Other processes of the group count when
  * they have a slot in this segment. */
@@ -198,6 +207,10 @@ unsigned rs_lease_next_lookup(struct rs_store *store, struct rs_slot *slot,
  * rs_lease_stored(). */
 uint64_t rs_lease_taken_ns(struct rs_store *store, struct rs_slot *slot,
                            const struct rs_place *place);
+/* Whether PLACE has a producer now. */
+bool rs_lease_active(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
+/* Whether the calling thread holds a lease of KIND. */
+bool rs_lease_holds(struct rs_store *store, struct rs_slot *slot, enum rs_lease_kind kind);
 /* Whether the calling thread holds any lease. */
 bool rs_lease_held(struct rs_store *store, struct rs_slot *slot);
 

@@ -6,7 +6,7 @@ IMPATIENT := $(BUILD)/test/librankshare.so
 $(BUILD)/test/wait.o: shim/rank/wait.c
 	$(call SAY,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SHIM) -DRS_SILENT_S=3 -DRS_STALL_S=2 -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SHIM) -DRS_SILENT_S=3 -DRS_MEASURED_S=2 -DRS_STALL_S=2 -c -o $@ $<
 
 $(IMPATIENT): $(BUILD)/test/wait.o $(HOOK_OBJ) $(CORE_OBJ) $(BUILD)/rankshare.map
 	$(call SAY,LINK,$@)

@@ -16,14 +16,14 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 2);
+    cr_assert_eq(RANKSHARE_LAYOUT, 3);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
  * next boot: an upgrade without a new layout number would go on without leases. */
 Test(layout, counters)
 {
-    cr_assert_eq(RS_COUNTER_COUNT, 71);
+    cr_assert_eq(RS_COUNTER_COUNT, 76);
 }
 
 Test(layout, header)

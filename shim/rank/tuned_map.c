@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/tuned_map.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* A job has hundreds of kernels with something to choose, a large one thousands. */
+enum { SLOTS = 8192, PROBES = 32 };
+
+/* The key of a slot never changes, its name comes once. Who finds it WRITING passes it over, as a
+ * child must that was forked at that moment; at worst the key gets a second slot. */
+enum { EMPTY, WRITING, NAMELESS, NAMED };
+
+struct entry {
+    _Atomic(int) state;
+    _Atomic(bool) saved; /* by this process */
+    struct rs_key key;
+    char name[RS_TUNED_NAME + 1];
+};
+
+static struct entry entries[SLOTS];
+
+/* The entry of KEY; with ADD a new one where there is none, which is WRITING then (*FRESH). NULL:
+ * none, or no room. */
+static struct entry *find(const struct rs_key *key, bool add, bool *fresh)
+{
+    uint32_t at;
+    memcpy(&at, key->bytes, sizeof(at)); /* the key is a digest: any bits will do */
+    *fresh = false;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct entry *entry = &entries[(at + i) % SLOTS];
+        int state = atomic_load_explicit(&entry->state, memory_order_acquire);
+        if (state >= NAMELESS && rs_key_equal(&entry->key, key)) {
+            return entry;
+        }
+        if (state == EMPTY && !add) {
+            return NULL;
+        }
+        if (state == EMPTY && atomic_compare_exchange_strong(&entry->state, &state, WRITING)) {
+            entry->key = *key;
+            *fresh = true;
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the caller may write ENTRY's name. */
+static bool take(struct entry *entry, bool fresh)
+{
+    int nameless = NAMELESS;
+    return fresh || atomic_compare_exchange_strong(&entry->state, &nameless, WRITING);
+}
+
+/* The result OWN of this rank is SHARED, of the kernel FILE, for cuda:0. */
+static void remember(const uint8_t *own, const uint8_t *shared, const uint8_t *file)
+{
+    struct rs_key key;
+    bool fresh;
+    if (!rs_key_from_triton((const char *)own, RS_HEX, &key)) {
+        return;
+    }
+    struct entry *entry = find(&key, true, &fresh);
+    if (entry && take(entry, fresh)) {
+        memcpy(entry->name, file + 1, 2);
+        entry->name[2] = '/';
+        memcpy(entry->name + 3, shared, RS_HEX);
+        memcpy(entry->name + 3 + RS_HEX, ".best_config", sizeof(".best_config"));
+        atomic_store_explicit(&entry->state, NAMED, memory_order_release);
+    }
+}
+
+void rs_tuned_learn(const struct rs_report *report, int to)
+{
+    for (uint32_t i = 0; i < report->name_count; i++) {
+        const struct rs_name *name = &report->names[i];
+        if (name->old_config && to == 0) {
+            remember(name->old_config, name->new_config, name->new_file);
+        } else if (name->old_config) {
+            remember(name->new_config, name->old_config, name->old_file);
+        }
+    }
+}
+
+bool rs_tuned_shared(const struct rs_key *key, char name[RS_TUNED_NAME + 1])
+{
+    bool fresh;
+    struct entry *entry = find(key, false, &fresh);
+    if (!entry || atomic_load_explicit(&entry->state, memory_order_acquire) != NAMED) {
+        return false;
+    }
+    memcpy(name, entry->name, sizeof(entry->name));
+    return true;
+}
+
+void rs_tuned_saved_here(const struct rs_key *key)
+{
+    bool fresh;
+    struct entry *entry = find(key, true, &fresh);
+    if (entry) {
+        atomic_store(&entry->saved, true);
+    }
+    if (fresh) {
+        atomic_store_explicit(&entry->state, NAMELESS, memory_order_release);
+    }
+}
+
+bool rs_tuned_is_ours(const struct rs_key *key)
+{
+    bool fresh;
+    struct entry *entry = find(key, false, &fresh);
+    return entry && atomic_load(&entry->saved);
+}

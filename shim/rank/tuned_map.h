@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which name an autotuning result has for this rank, and which for cuda:0. The name is a hash of a
+ * hash of the kernel's source, so it is known only to who has seen the source for both ordinals:
+ * the process that moved the graph's entry from one to the other. Lock-free; thread and fork safe:
+ * what it holds follows from the names alone and is as true in a child.
+ */
+#ifndef RS_RANK_TUNED_MAP_H
+#define RS_RANK_TUNED_MAP_H
+
+#include "ordinal/ordinal.h"
+#include "route/key.h"
+
+#include <stdbool.h>
+
+enum { RS_TUNED_NAME = 3 + RS_HEX + 12 }; /* "xx/", the digits, ".best_config" */
+
+/* Remembers the kernels that REPORT (of a rewrite to ordinal TO) names. Where the table is full
+ * they stay unknown, and the rank's results its own. */
+void rs_tuned_learn(const struct rs_report *report, int to);
+
+/* The name, below the cache root, under which all ranks share the result that is KEY's here. False:
+ * not known, the own name counts. */
+bool rs_tuned_shared(const struct rs_key *key, char name[RS_TUNED_NAME + 1]);
+
+/* Notes that this process has saved KEY's result; whether it had before. */
+void rs_tuned_saved_here(const struct rs_key *key);
+bool rs_tuned_is_ours(const struct rs_key *key);
+
+#endif
