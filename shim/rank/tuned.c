@@ -164,8 +164,7 @@ static bool settle(const struct rs_where *where, const struct names *names,
                    const struct result *new)
 {
     if (first_stays(where, shared, new)) {
-        bool answered =
-            names->one || link_as(names, names->root, names->shared, names->own, true);
+        bool answered = names->one || link_as(names, names->root, names->shared, names->own, true);
         if (answered) {
             rs_sys_unlinkat(call->fromfd, call->from, 0);
             rs_count(RS_C_configs_second, 1);
@@ -190,7 +189,8 @@ bool rs_tuned_save(struct rs_where *where, const struct rs_keep_call *call)
     }
     if (read_result(call->fromfd, call->from, &new)) {
         bool late = read_result(names.root, names.shared, &shared);
-        if (!late && !names.one && !link_as(&names, call->fromfd, call->from, names.shared, false)) {
+        if (!late && !names.one &&
+            !link_as(&names, call->fromfd, call->from, names.shared, false)) {
             /* Somebody was faster, or something else lies there. */
             rs_arena_free(&shared.arena);
             late = read_result(names.root, names.shared, &shared);

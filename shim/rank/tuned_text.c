@@ -54,7 +54,8 @@ static bool read_word(struct reader *reader, struct rs_bytes *word)
 {
     const uint8_t *begin = reader->at;
     while (reader->at < reader->end &&
-           ((*reader->at >= '0' && *reader->at <= '9') || (*reader->at >= 'a' && *reader->at <= 'z') ||
+           ((*reader->at >= '0' && *reader->at <= '9') ||
+            (*reader->at >= 'a' && *reader->at <= 'z') ||
             (*reader->at >= 'A' && *reader->at <= 'Z') || strchr("+-.", *reader->at))) {
         reader->at++;
     }

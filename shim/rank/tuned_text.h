@@ -12,7 +12,7 @@
 
 struct rs_tuned_text {
     struct rs_bytes configs; /* configs_hash: which configurations were to choose from */
-    bool refined;            /* found_by_coordesc: a second search has gone on from a first result */
+    bool refined; /* found_by_coordesc: a second search has gone on from a first result */
 };
 
 /* Reads TEXT; OUT points into it. False when it is not one complete JSON object that names its

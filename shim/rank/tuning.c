@@ -80,10 +80,8 @@ void rs_tuning_reads(const struct rs_where *where)
 static void await(struct rs_node *node, const struct rs_place *place, bool (*there)(void *),
                   struct rs_where *where)
 {
-    struct rs_wait_for what = {.place = *place,
-                               .known = {.kind = RS_KIND_best_config},
-                               .there = there,
-                               .context = where};
+    struct rs_wait_for what = {
+        .place = *place, .known = {.kind = RS_KIND_best_config}, .there = there, .context = where};
     if (rs_wait(node, &what) != RS_WAITED_NOT) {
         rs_count(there(where) ? RS_C_configs_waited : RS_C_configs_left, 1);
     }
@@ -122,8 +120,7 @@ void rs_tuning_look_triton(struct rs_where *where)
     struct rs_node *node = tied();
     struct rs_place place = place_after(where);
     bool active;
-    if (node && !file_there(where) &&
-        !(measured.set && same_place(&measured.place, &place))) {
+    if (node && !file_there(where) && !(measured.set && same_place(&measured.place, &place))) {
         rs_tuning_over();
         /* Who holds a graph's lease has others waiting for the graph. */
         if (!rs_lease_holds(&node->store, node->slot, RS_LEASE_FX)) {

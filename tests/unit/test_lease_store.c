@@ -6,7 +6,9 @@
 
 #include "store/lease_table.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 static struct fixture f;
 static struct rs_slot *slot;
@@ -112,4 +114,66 @@ Test(lease_store, the_note_is_about_one_lease)
         former + (UINT64_C(1) << 33); /* of another generation: an owner was slow to write it */
     cr_assert_not(stores(&age));
     cr_assert_not(rs_lease_stalled(&f.store, slot, &place));
+}
+
+/* ---- a wait that ends before the lease does ---- */
+
+static _Atomic(int) asked, stop_at;
+
+static bool enough(void *context)
+{
+    cr_expect_eq(context, &stop_at);
+    return atomic_fetch_add(&asked, 1) + 1 >= atomic_load(&stop_at);
+}
+
+Test(lease_store, a_wait_until)
+{
+    uint64_t waited;
+    cr_assert_eq(ask(), RS_LEASE_PRODUCER);
+    atomic_store(&stop_at, 1);
+    cr_assert_eq(
+        rs_lease_wait_until(&f.store, slot, &place, 10 * second, enough, &stop_at, &waited),
+        RS_WAIT_ENDED);
+    cr_assert_lt(waited, second);
+    /* Without a nudge twice a second. */
+    atomic_store(&asked, 0);
+    atomic_store(&stop_at, 3);
+    cr_assert_eq(
+        rs_lease_wait_until(&f.store, slot, &place, 10 * second, enough, &stop_at, &waited),
+        RS_WAIT_ENDED);
+    cr_assert_gt(waited, second / 2);
+    cr_assert_lt(waited, 5 * second);
+    atomic_store(&stop_at, 1 << 20);
+    cr_assert_eq(rs_lease_wait_until(&f.store, slot, &place, second, enough, &stop_at, &waited),
+                 RS_WAIT_TIMEOUT);
+    cr_assert(rs_lease_active(&f.store, slot, &place), "the lease goes on");
+}
+
+static void *nudge(void *arg)
+{
+    (void)arg;
+    while (atomic_load(&asked) < 50) {
+        rs_lease_nudge(&f.store, slot, &place);
+        usleep(1000);
+    }
+    return NULL;
+}
+
+Test(lease_store, a_nudge_is_no_end)
+{
+    pthread_t thread;
+    uint64_t waited;
+    cr_assert_eq(ask(), RS_LEASE_PRODUCER);
+    atomic_store(&stop_at, 50);
+    cr_assert_eq(pthread_create(&thread, NULL, nudge, NULL), 0);
+    cr_assert_eq(
+        rs_lease_wait_until(&f.store, slot, &place, 20 * second, enough, &stop_at, &waited),
+        RS_WAIT_ENDED);
+    pthread_join(thread, NULL);
+    cr_assert_lt(waited, 15 * second, "50 nudges took as long as 50 slices");
+    cr_assert(rs_lease_holds(&f.store, slot, place.kind));
+    cr_assert(rs_lease_stored(&f.store, slot, &place));
+    cr_assert_not(rs_lease_active(&f.store, slot, &place));
+    cr_assert_not(rs_lease_holds(&f.store, slot, place.kind));
+    rs_lease_nudge(&f.store, slot, &place);
 }

@@ -11,6 +11,7 @@
 #define CONTENT "zoixljpdfhjzvib5mqojakc3cf4gjyugr3qyzkcl74k2kbxindl"
 #define B32     "AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQTCQKRMFYYDENBWHA5DYPQ"
 #define HEX     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define HEX63   "00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 #define UUID    "tmp.01234567-89ab-cdef-0123-456789abcdef"
 
 struct example {
@@ -42,6 +43,17 @@ static const struct example examples[] = {
     {"/c/triton/3", RS_SHAPE_TRITON_LINK, "/c"},
     {"/c/triton/None", RS_SHAPE_TRITON_LINK, "/c"},
     {"/c/triton/3x", RS_SHAPE_NONE, NULL},
+    {"/c/e" HEX63, RS_SHAPE_TRITON_DIR, "/c"}, /* a letter that other names begin with, too */
+    {"/c/triton/0/" B32 "/kernel.autotune.json", RS_SHAPE_TRITON_TUNED, "/c/triton/0"},
+    {"/c/triton/0/" B32 "/.autotune.json", RS_SHAPE_TRITON_TUNED, "/c/triton/0"},
+    {"/c/triton/0/" B32 "/tmp.pid_1_x/kernel.autotune.json", RS_SHAPE_NONE, NULL},
+    {"/c/triton/0/x/kernel.autotune.json", RS_SHAPE_NONE, NULL},
+    {"/c/00/" HEX ".best_config", RS_SHAPE_CONFIG, "/c"},
+    {"/c/ab/e" HEX63 ".best_config", RS_SHAPE_CONFIG, "/c"},
+    {"/c/abc/" HEX ".best_config", RS_SHAPE_NONE, NULL},
+    {"/c/ab/" HEX ".best_confih", RS_SHAPE_NONE, NULL},
+    {"/c/ab/g" HEX63 ".best_config", RS_SHAPE_NONE, NULL},
+    {"/c/ab/" FX ".best_config", RS_SHAPE_NONE, NULL}, /* torch 2.4 and 2.5 */
     {"/c/tritons/3", RS_SHAPE_NONE, NULL},
     {"/c/fxgraph/uk/../uk/" FX, RS_SHAPE_NONE, NULL}, /* the caller resolves it */
     {"fxgraph/uk/" FX, RS_SHAPE_NONE, NULL},

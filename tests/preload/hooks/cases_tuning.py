@@ -10,9 +10,11 @@ import sys
 import time
 
 from cases import case
+from cases_aot import TORCH, pretend, turned
+from cases_comms import COLLECTIVE
 from cases_store import fresh
 from configs import paths
-from fixture import triton_name
+from fixture import name51, triton_name
 from others import HERE, Other
 
 
@@ -129,6 +131,24 @@ def warm(rank):
         first.expect(rank, graph='loaded')
         rank.check(first.expect(rank, step='load', found=None)['seconds'] < 1, 'it waited')
         counts(rank, first, waited=0, left=0)
+
+
+@case('open', 'a graph with collectives: nobody waits, since its run needs all', hashed=())
+def collectives(rank):
+    pretend(TORCH)
+    files = {}
+    for ordinal in (3, 11):
+        files[ordinal] = os.path.join(rank.root, '..', 'collectives.%d' % ordinal)
+        rank.put(files[ordinal], turned(rank, ordinal, [COLLECTIVE], 'fx'))
+    name = name51(turned(rank, 0, [COLLECTIVE], 'fx'))
+    folder = os.path.join(rank.root, 'fxgraph', name[:2], 'f' + name)
+    os.makedirs(folder)
+    with Tuner(rank, 3, 'pause', key=(files[3], folder)) as first:
+        first.expect(rank, graph='stored')
+        with Tuner(rank, 11, ('load', 0), key=(files[11], folder)) as second:
+            second.expect(rank, graph='loaded')
+            rank.check(second.expect(rank, step='load', found=None)['seconds'] < 1, 'it waited')
+            counts(rank, second, waited=0, left=0)
 
 
 # ---- Triton's own autotuner ------------------------------------------------------------------------------
