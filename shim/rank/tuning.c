@@ -99,7 +99,8 @@ void rs_tuning_look(struct rs_where *where)
         return;
     }
     struct rs_node *node = tied();
-    if (node && loaded.set && !(measured.set && same_place(&measured.place, &loaded.place)) &&
+    /* Who is the producer of a graph, or measures itself, waits for nobody else's. */
+    if (node && loaded.set && !rs_lease_holds(&node->store, node->slot, RS_LEASE_FX) &&
         rs_lease_active(&node->store, node->slot, &loaded.place)) {
         await(node, &loaded.place, config_there, where);
         (void)rs_tuned_look(where);

@@ -24,7 +24,7 @@
  * the program does between the store of a graph and its run is not known, so nobody waits longer.
  */
 #ifndef RS_MEASURED_S
-#define RS_MEASURED_S 5
+#define RS_MEASURED_S 20
 #endif
 
 /* A store that has begun so many seconds ago is watched, and after as many without a byte more it

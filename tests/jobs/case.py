@@ -86,7 +86,8 @@ class Test:
                 self.failures.append(f"{phase}: {sentence}")
             self.expect(not counters["wait_timeouts"], f"{phase}: somebody waited until the limit")
             self.notes.append(f"{self.name}/{phase} waits={counters['fx_waited']}+{counters['triton_waited']}, "
-                              f"{counters['wait_ns'] / 1e9:.1f} s")
+                              f"{counters['wait_ns'] / 1e9:.1f} s, results " + " ".join(
+                                  f"{name[8:]}={counters[name]}" for name in counters if name.startswith("configs_")))
 
     def check_rank(self, phase, report, log, even):
         """Every load, launch, source and graph of a rank is about its own devices."""

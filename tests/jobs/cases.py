@@ -11,6 +11,7 @@ import process_cases
 import race_cases
 import rig
 import stage_cases
+import tuning_cases
 from case import DEVICES, Failed, gpu
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "demo"))
@@ -255,6 +256,6 @@ QUICK = {"driver": driver, "user": user, "adopt": adopt, "genuine": genuine, "ji
          "digests-sample": digests_sample}
 FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_stored,
         "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **process_cases.FULL,
-        **race_cases.FULL, **stage_cases.FULL, "coor": coor, "mega-cache-moves": mega_cache_moves,
+        **race_cases.FULL, **stage_cases.FULL, **tuning_cases.CASES, "coor": coor, "mega-cache-moves": mega_cache_moves,
         "mega-cache": mega_cache, "two-devices-pool": two_devices_pool, "pool-fork": pool_fork, "pool-spawn": pool_spawn,
         "two-devices-turned": two_devices_turned, "digests-all": digests_all}

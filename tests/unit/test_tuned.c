@@ -46,7 +46,8 @@ Test(tuned_text, others)
 {
     static const char *const good[] = {
         " { \"configs_hash\" : \"a\" } \n",
-        "{\"configs_hash\": \"a\", \"extra_options\": {\"x\": [1, {\"configs_hash\": 3}, []], \"y\": {}}}",
+        "{\"configs_hash\": \"a\", \"extra_options\": {\"x\": [1, {\"configs_hash\": 3}, []], "
+        "\"y\": {}}}",
         "{\"a\\\"b\": \"\\\\\", \"configs_hash\": \"a\", \"t\": NaN, \"u\": -1.5e+3, \"v\": null}",
     };
     static const char *const bad[] = {
@@ -98,7 +99,8 @@ Test(tuned_text, alike)
 /* ---- names ---- */
 
 struct kernel {
-    char old_file[RS_NAME + 1], new_file[RS_NAME + 1], old_config[RS_HEX + 1], new_config[RS_HEX + 1];
+    char old_file[RS_NAME + 1], new_file[RS_NAME + 1], old_config[RS_HEX + 1],
+        new_config[RS_HEX + 1];
     struct rs_name name;
     struct rs_key old_key, new_key;
 };

@@ -4,7 +4,7 @@
     gpu_job.py MODE[+MODE...] --device 3 --report FILE
 
 Modes, one after the other: jit (a Triton kernel launched directly), user (the same kernel inside a compiled function), small
-(forward and backward of a small network), and those of inference.py and together.py.
+(forward and backward of a small network), and those of inference.py, together.py and tuned.py.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import inference
 import race
 import report
 import together
+import tuned
 
 
 @triton.jit
@@ -57,7 +58,7 @@ def run_small(device, options):
     together.train(torch.compile(together.Network().to(device)), device, options)
 
 
-RUN = {"jit": run_jit, "user": run_user, "small": run_small, **inference.RUN, **together.RUN}
+RUN = {"jit": run_jit, "user": run_user, "small": run_small, **inference.RUN, **together.RUN, **tuned.RUN}
 
 
 def parse():
@@ -100,7 +101,7 @@ def main():
         blob, _ = torch.compiler.save_cache_artifacts()
         with open(options.save, "wb") as file:
             file.write(blob)
-    report.write(options.report, gpu=True, devices=options.device, results=results,
+    report.write(options.report, gpu=True, devices=options.device, results=results, chosen=tuned.chosen,
                  blob_ordinals=report.ordinals_in(blob))
     if options.group:
         dist.destroy_process_group()
