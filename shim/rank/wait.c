@@ -10,7 +10,9 @@
 #include "rank/count.h"
 #include "route/shape.h"
 
+#include <sched.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 #define SLICE_NS (RS_NS_PER_S / 2)
 
@@ -21,10 +23,11 @@
 #endif
 
 /* A rank that measures kernels at their first launch saves a result every now and then. Whatever
- * the program does between the store of a graph and its run is not known, so nobody waits longer.
- */
+ * the program does between the store of a graph and its run is not known (in a pipeline the first
+ * launch may stand behind a receive that a waiter feeds), so nobody waits longer: a few seconds,
+ * and up to four times as long where processes wait for processors. */
 #ifndef RS_MEASURED_S
-#define RS_MEASURED_S 20
+#define RS_MEASURED_S 5
 #endif
 
 /* A store that has begun so many seconds ago is watched, and after as many without a byte more it
@@ -57,10 +60,25 @@ struct waiting {
     unsigned since;
 };
 
+static unsigned patience_for_results(void)
+{
+    enum { MOST = 4 };
+    struct sysinfo machine;
+    cpu_set_t usable;
+    CPU_ZERO(&usable); /* the kernel fills in a part */
+    if (syscall(SYS_sysinfo, &machine) != 0 ||
+        syscall(SYS_sched_getaffinity, 0, sizeof(usable), &usable) <= 0) {
+        return RS_MEASURED_S;
+    }
+    unsigned long load = machine.loads[0] >> SI_LOAD_SHIFT;
+    unsigned long each = load / (unsigned long)CPU_COUNT(&usable);
+    return RS_MEASURED_S * (unsigned)(each < 1 ? 1 : each > MOST ? MOST : each);
+}
+
 static bool silent(const struct waiting *waiting)
 {
     const struct rs_wait_for *what = waiting->what;
-    unsigned limit = what->there ? RS_MEASURED_S : RS_SILENT_S;
+    unsigned limit = what->there ? patience_for_results() : RS_SILENT_S;
     return (what->there || what->known.flags & RS_FLAG_BENCHMARKS) &&
            rs_lease_silent(&waiting->node->store, waiting->node->slot, &what->place, limit);
 }
@@ -151,8 +169,8 @@ static enum rs_waited judge(const struct waiting *waiting, int end)
     case LEFT_SILENT:
         if (waiting->what->there) {
             atomic_store(&no_more_results, true);
-            rs_log("no autotuning result has come for %d s: measuring here from now on",
-                   RS_MEASURED_S);
+            rs_log("no autotuning result has come for %u s: measuring here from now on",
+                   patience_for_results());
             break;
         }
         rs_count(RS_C_wait_silent, 1);
