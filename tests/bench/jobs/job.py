@@ -51,7 +51,7 @@ def parse():
     parser.add_argument("--backend", choices=("auto", "gpu", "pretend", "cpu"), default="auto",
                         help="auto: GPUs of this Python's torch, else pretended ones")
     parser.add_argument("--blocks", type=int, default=4, help="of the transformer (4)")
-    parser.add_argument("--deterministic", action="store_true", help="each kernel has one configuration, so nothing is tuned; "
+    parser.add_argument("--untuned", action="store_true", help="each kernel has one configuration; "
                         "always so on pretended GPUs, where measuring costs much and tells nothing")
     parser.add_argument("--env", type=Path, default=place.default_environment(), help="the environment that ci/torch-env makes")
     parser.add_argument("--library", default="build/librankshare.so")
@@ -87,7 +87,7 @@ class Bench:
         self.machine = self.results.machine(results.describe(backend))
         self.clock = Clock(args.budget_minutes)
         self.commit = results.commit()
-        self.job = f"train, {args.blocks} blocks" + (", deterministic" if args.deterministic else "")
+        self.job = f"train, {args.blocks} blocks" + (", untuned" if args.untuned else "")
         self.failed = 0
 
     def plan(self, turn):
@@ -167,7 +167,7 @@ def main():
     except place.Failed as reason:
         print(f"skipped: {reason}")
         return 0
-    args.deterministic |= backend.kind == "pretend"
+    args.untuned |= backend.kind == "pretend"
     bench = Bench(args, backend)
     print(f"{page.machine_line(bench.results.data['machines'][bench.machine])}\nadding to {args.json}", flush=True)
     try:

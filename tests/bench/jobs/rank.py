@@ -2,7 +2,7 @@
 """One rank of the measured job: training steps of the small transformer of tests/gpu, compiled. It knows nothing of
 rankshare.
 
-    rank.py REPORT --device cuda:3|cpu --meet FOLDER [--steps K] [--blocks B] [--deterministic]
+    rank.py REPORT --device cuda:3|cpu --meet FOLDER [--steps K] [--blocks B] [--untuned]
 
 Ranks meet before the first step, as ranks of a real job do in init_process_group. On the CPU they also add up their
 gradients (gloo); on GPUs they don't, so that there may be more ranks than GPUs.
@@ -14,6 +14,7 @@ import sys
 import time
 
 import torch
+import torch._inductor.config
 import torch.distributed as dist
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "gpu", "programs"))
@@ -64,11 +65,13 @@ def main():
     parser.add_argument("--meet", required=True)
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--blocks", type=int, default=4)
-    parser.add_argument("--deterministic", action="store_true")
+    parser.add_argument("--untuned", action="store_true", help="one configuration for each kernel: nothing is measured")
     args = parser.parse_args()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
-    torch.use_deterministic_algorithms(args.deterministic)
+    if args.untuned:
+        torch.use_deterministic_algorithms(True)
+        torch._inductor.config.triton.autotune_pointwise = False
     torch.manual_seed(0)
     if args.device.type == "cuda":
         torch.cuda.set_device(args.device)
