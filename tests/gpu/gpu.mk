@@ -1,4 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Real GPUs: any PyTorch of the python3 in PATH (PYTHON3 names another), one GPU or more.
+# Real GPUs: any PyTorch of the python3 in PATH (PYTHON3 names another), one GPU or more. docs/testing-gpu.md.
+.PHONY: test-gpu check-gpu
+
 test-gpu: $(LIBRARY) $(PROGRAM)
-	$(Q)$(PYTHON3) tests/gpu/run.py --library $(LIBRARY) --tool $(PROGRAM)
+	$(Q)$(PYTHON3) tests/gpu/run.py --library $(LIBRARY) --tool $(PROGRAM) $(GPU_FLAGS)
+
+# The harness of these jobs, which needs none.
+check-gpu:
+	$(Q)$(PYTHON3) tests/gpu/check.py

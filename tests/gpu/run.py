@@ -4,177 +4,224 @@
 that stay usable in both directions. Needs PyTorch and two NVIDIA GPUs; with one, every rank is on cuda:0, so
 that leases are tried and views are not, and jobs with collectives are left out.
 
-    tests/gpu/run.py [--library build/librankshare.so] [--tool build/rankshare] [--ranks 2,8] [--only NAME,...] [--json FILE]
+    tests/gpu/run.py [--only NAME,...] [--parallel K] [--shard I/N] [--stop-after S] [--json FILE]
+
+docs/testing-gpu.md says more.
 """
 import argparse
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-DEADLINE_S = 400
+import launch
+import plan
 
-
-@dataclass(frozen=True)
-class Job:
-    """A program of programs/ and what is expected of it."""
-    name: str
-    program: tuple
-    worlds: tuple = (2,)      # numbers of ranks; empty: those of --ranks
-    together: bool = False    # ranks talk to each other, so each needs a GPU of its own
-    fx: bool = True           # one FX miss per graph in a cold job, none in a warm one
-    aot: bool = False         # the same for AOTAutograd entries: inference
-    directions: bool = False  # plain after shared, shared after plain
-    silent: bool = False      # in a cold job a waiter leaves its producer, which is blocked on its GPU
+printing = threading.Lock()
+SEGMENT = f"gpu{os.getpid()}"
 
 
-JOBS = (
-    Job("train", ("train.py",), worlds=(), directions=True),
-    Job("infer", ("infer.py",), worlds=(), aot=True, directions=True),
-    Job("infer-nested", ("infer.py", "--kind", "nested"), aot=True),
-    Job("infer-threads", ("infer.py", "--kind", "threads"), aot=True),
-    Job("infer-functional", ("infer.py", "--kind", "functional"), together=True, aot=True),
-    Job("ddp", ("train.py", "--kind", "ddp"), together=True),
-    Job("fsdp2", ("train.py", "--kind", "fsdp2"), together=True),
-    Job("tp", ("train.py", "--kind", "tp"), together=True),
-    # Stage 0 leaves its wait (60 s of a silent producer) and compiles, too.
-    Job("pipeline", ("pipeline.py",), together=True, fx=False, silent=True),
-)
-
-
-def total(reports, counter):
-    return sum(report["counters"][counter] for report in reports)
+def say(text):
+    with printing:
+        print(text, flush=True)
 
 
 class Bench:
+    """What all jobs share, and what they add up to."""
+
     def __init__(self, args, devices):
-        self.args, self.devices = args, devices
-        self.work = tempfile.mkdtemp(prefix="rankshare-gpu-")
+        self.args, self.devices, self.rows = args, devices, plan.read()
+        self.began, self.work = time.monotonic(), tempfile.mkdtemp(prefix="rankshare-gpu-")
         self.passed = self.failed = self.skipped = 0
-        self.port = 29500 + os.getpid() % 1000
         self.figures = {}
 
-    def environment(self, cache, shared, name):
-        keep = {k: v for k, v in os.environ.items()
-                if not k.startswith(("RANKSHARE", "TORCHINDUCTOR", "TRITON"))}
-        keep.update(TORCHINDUCTOR_CACHE_DIR=cache, HOME=self.work, CUBLAS_WORKSPACE_CONFIG=":4096:8", TORCHINDUCTOR_FX_GRAPH_CACHE="1",
-                    TORCHINDUCTOR_AUTOGRAD_CACHE="1")
-        if shared:
-            before = keep.get("LD_PRELOAD", "")
-            keep.update(LD_PRELOAD=os.path.abspath(self.args.library) + (":" + before if before else ""),
-                        RANKSHARE="1", RANKSHARE_SEGMENT=f"gpu{os.getpid()}", RANKSHARE_JOB=name)
-        return keep
-
-    def start(self, job, name, base, rank, world):
-        report = os.path.join(self.work, f"{name}.{rank}.json")
-        env = dict(base, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world),
-                   MASTER_ADDR="127.0.0.1", MASTER_PORT=str(self.port))
-        program, *options = job.program
-        command = [sys.executable, os.path.join(HERE, "programs", program), report,
-                   "--device", str(rank % self.devices), *options]
-        with open(report + ".log", "w") as log:
-            return subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT,
-                                    start_new_session=True), report
-
-    def run(self, job, name, cache, world, shared):
-        """Runs WORLD ranks over the GPUs present; returns their reports, in order of rank."""
-        base = self.environment(cache, shared, name)
-        self.port += 1
-        reports = []
-        for process, report in [self.start(job, name, base, rank, world) for rank in range(world)]:
-            try:
-                process.wait(DEADLINE_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            if process.returncode == 0:
-                reports.append(json.load(open(report)))
-            else:
-                print(open(report + ".log").read()[-3000:])
-        self.figures[name] = {
-            "world": world, "first_step_s_max": max((r["first_step_s"] for r in reports), default=None),
-            "cpu_s": sum(r["cpu_s"] for r in reports), "files": sum(len(f) for _, _, f in os.walk(cache)),
-            **{c: total(reports, c) for c in ("fx_miss", "fx_hit", "aot_miss", "aot_hit")}}
-        self.check(len(reports) == world, f"{name}: all {world} ranks end well")
-        return reports
-
     def check(self, good, what):
-        self.passed += bool(good)
-        self.failed += not good
-        print(("ok      " if good else "FAILED  ") + what, flush=True)
+        with printing:
+            self.passed += bool(good)
+            self.failed += not good
+            print(("ok      " if good else "FAILED  ") + what, flush=True)
+
+    def skip(self, what):
+        with printing:
+            self.skipped += 1
+            print("skipped " + what, flush=True)
+
+    def note(self, name, figures):
+        """Written at once: a run that is cut short leaves what it has."""
+        with printing:
+            self.figures[name] = figures
+            if self.args.json:
+                with open(self.args.json, "w") as out:
+                    json.dump(self.figures, out, indent=1)
 
     def stats(self, *options):
-        env = dict(os.environ, RANKSHARE_SEGMENT=f"gpu{os.getpid()}")
-        return subprocess.run([self.args.tool, "stats", *options], env=env, capture_output=True, text=True).stdout
+        env = dict(os.environ, RANKSHARE_SEGMENT=SEGMENT)
+        return subprocess.run([self.args.tool, "stats", *options], env=env, capture_output=True, text=True,
+                              timeout=60).stdout
 
-    def counter(self, name, job):
-        """The library's counter in all ranks of one job."""
-        jobs = json.loads(self.stats("--json"))["jobs"]
-        return sum(rank["counters"][name] for found in jobs if found["id"] == job for rank in found["ranks"])
+    def counters(self, job):
+        """The library's, summed over all ranks of one job."""
+        result = {}
+        for found in json.loads(self.stats("--json"))["jobs"]:
+            for rank in found["ranks"] if found["id"] == job else ():
+                for name, count in rank["counters"].items():
+                    result[name] = result.get(name, 0) + count
+        return result
 
-    def compare(self, job, name, reports, plain, cold):
-        losses, native = ({tuple(r["losses"]) for r in of} for of in (reports, plain))
-        self.check(losses <= native, f"{name}: results equal the plain run's to the last digit "
-                   f"({len(losses)} different here, {len(native)} in the plain run)")
-        if not losses <= native:
-            print("   plain ", *sorted(native), sep="\n      ")
-            print("   shared", *sorted(losses), sep="\n      ")
-        for kind, counts in (("fx", job.fx), ("aot", job.aot)):
-            one = plain[0]["counters"] if plain else {}
-            graphs = one.get(f"{kind}_miss", 0) + one.get(f"{kind}_hit", 0)
-            missed, hit = total(reports, f"{kind}_miss"), total(reports, f"{kind}_hit")
-            if counts:
-                expected = one.get(f"{kind}_miss", 0) if cold else 0  # graphs may be alike in one rank, too
-                self.check(missed == expected, f"{name}: {expected} {kind} misses in the whole job "
-                           f"(seen {missed}, hits {hit})")
-            if kind == "fx" and not (job.aot and cold):
-                self.check(hit + missed >= graphs > 0, f"{name}: every graph was looked up")
-        self.check(not any(r["memory_on_other_devices"] for r in reports),
-                   f"{name}: no memory on another rank's device")
-
-    def suite(self, job, world):
+    def one(self, item):
+        """A job's own trouble is no trouble of the others."""
+        job, world = item
         label = f"{job.name} x{world}"
-        caches = {key: os.path.join(self.work, f"{label}-{key}") for key in ("plain", "shared", "one")}
-        plain = self.run(job, f"{label} plain cold", caches["plain"], world, False)
-        self.compare(job, f"{label} shared cold", self.run(job, f"{label} shared cold", caches["shared"], world, True),
-                     plain, True)
-        if job.silent:
-            left = self.counter("wait_silent", f"{label} shared cold")
-            self.check(left == 1, f"{label} shared cold: one waiter left a silent producer (seen {left})")
-        self.compare(job, f"{label} shared warm", self.run(job, f"{label} shared warm", caches["shared"], world, True),
-                     plain, False)
-        if job.directions:
-            after = self.run(job, f"{label} plain after shared", caches["shared"], 1, False)
-            self.compare(job, f"{label} plain after shared", after, plain, False)
-            self.run(job, f"{label} one plain rank", caches["one"], 1, False)
-            onto = self.run(job, f"{label} shared after plain", caches["one"], world, True)
-            self.compare(job, f"{label} shared after plain", onto, plain, False)
+        if job.together and world > self.devices:
+            return self.skip(f"{label}: needs {world} GPUs")
+        if time.monotonic() - self.began > self.args.stop_after:
+            return self.skip(f"{label}: no time left to start it")
+        began = time.monotonic()
+        try:
+            Suite(self, job, world, label).run()
+        except Exception:
+            self.check(False, f"{label}: the test itself broke:\n{traceback.format_exc()}")
+        say(f"        {label}: {time.monotonic() - began:.0f} s")
 
-    def all(self, only, ranks):
-        for job in JOBS:
-            if only and job.name not in only:
-                continue
-            for world in job.worlds or ranks:
-                if job.together and world > self.devices:
-                    print(f"skipped {job.name}: needs {world} GPUs")
-                    self.skipped += 1
-                else:
-                    self.suite(job, world)
+
+class Suite:
+    """One job: plain, then under the library with a cold and with a warm cache."""
+
+    def __init__(self, bench, job, world, label):
+        self.bench, self.job, self.world, self.label = bench, job, world, label
+        self.work = os.path.join(bench.work, label.replace(" ", "-"))
+        os.mkdir(self.work)
+
+    def cache(self, name):
+        return os.path.join(self.work, name)
+
+    def environment(self, cache, shared, name):
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("RANKSHARE", "TORCHINDUCTOR", "TRITON"))}
+        keep.update(TORCHINDUCTOR_CACHE_DIR=cache, HOME=self.work, CUBLAS_WORKSPACE_CONFIG=":4096:8",
+                    TORCHINDUCTOR_FX_GRAPH_CACHE="1", TORCHINDUCTOR_AUTOGRAD_CACHE="1")
+        if shared:
+            before = keep.get("LD_PRELOAD", "")
+            keep.update(LD_PRELOAD=os.path.abspath(self.bench.args.library) + (":" + before if before else ""),
+                        RANKSHARE="1", RANKSHARE_SEGMENT=SEGMENT, RANKSHARE_JOB=name)
+        return keep
+
+    def phase(self, name, cache, world, shared):
+        """Runs WORLD ranks over the GPUs present; returns the reports of those that ended well, in order of rank."""
+        whole = f"{self.label} {name}"
+        base = dict(self.environment(cache, shared, whole), WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1",
+                    MASTER_PORT=str(plan.free_port()))
+        program, *options = self.job.program
+        paths = [os.path.join(self.work, f"{name}.{rank}.json".replace(" ", "-")) for rank in range(world)]
+        commands = [([sys.executable, str(plan.PROGRAMS / program), path, "--device",
+                      str(rank % self.bench.devices), *options],
+                     dict(base, RANK=str(rank), LOCAL_RANK=str(rank)), path + ".log") for rank, path in enumerate(paths)]
+        began = time.monotonic()
+        ends, reports = launch.run(commands, self.bench.args.deadline), []
+        for path, ended in zip(paths, ends):
+            if ended == 0:
+                with open(path) as report:
+                    reports.append(json.load(report))
+        for rank, ended in enumerate(ends):
+            if ended:
+                say(f"        {whole}: rank {rank}: {ended}; the end of its output:\n{launch.tail(paths[rank] + '.log')}")
+        self.bench.check(len(reports) == world, f"{whole}: all {world} ranks end well")
+        self.note(whole, world, cache, reports, time.monotonic() - began)
+        return reports
+
+    def note(self, whole, world, cache, reports, seconds):
+        counted = [report for report in reports if "counters" in report]
+        self.bench.note(whole, {
+            "world": world, "seconds": seconds, "first_step_s_max": max((r["first_step_s"] for r in counted), default=None),
+            "cpu_s": sum(r["cpu_s"] for r in counted), "files": sum(len(f) for _, _, f in os.walk(cache)),
+            **{c: plan.total(counted, c) for c in ("fx_miss", "fx_hit", "fx_bypass", "aot_miss", "aot_hit", "aot_bypass")}})
+
+    def shared(self, name, cache, plain, phase, world=None, library=True):
+        """A PHASE (cold or warm) that the table speaks of."""
+        whole = f"{self.label} {name}"
+        reports = self.phase(name, cache, world or self.world, library)
+        if not reports:
+            return
+        counters = self.bench.counters(whole) if library else None
+        losses, native = ({tuple(r["losses"]) for r in of} for of in (reports, plain))
+        self.bench.check(losses <= native, f"{whole}: results equal the plain run's to the last digit "
+                         f"({len(losses)} different here, {len(native)} in the plain run)")
+        if not losses <= native:
+            say("\n      ".join(["        plain ", *map(str, sorted(native)), "shared", *map(str, sorted(losses))]))
+        for good, what in plan.judge(self.row, phase, plain, reports, counters):
+            self.bench.check(good, f"{whole}: {what}")
+        self.bench.check(not any(r["memory_on_other_devices"] for r in reports),
+                         f"{whole}: no memory on another rank's device")
+        if self.job.silent and phase == "cold":
+            left = counters["wait_silent"]
+            self.bench.check(left == 1, f"{whole}: one waiter left a silent producer (seen {left})")
+
+    def run(self):
+        plain = self.phase("plain cold", self.cache("plain"), self.world, False)
+        if len(plain) < self.world:
+            return self.bench.skip(f"{self.label} shared: the plain run failed")
+        self.row = plan.row_of(self.bench.rows, self.job.name, plain[0]["torch"])
+        skipped, wrong = plan.skipped(self.row, plain[0])
+        if skipped:
+            self.bench.check(not wrong, f"{self.label}: {wrong or 'can be left out'}")
+            return self.bench.skip(f"{self.label}: {skipped}")
+        self.shared("shared cold", self.cache("shared"), plain, "cold")
+        self.shared("shared warm", self.cache("shared"), plain, "warm")
+        if self.job.directions:
+            self.shared("plain after shared", self.cache("shared"), plain, "warm", 1, False)
+            self.phase("one plain rank", self.cache("one"), 1, False)
+            self.shared("shared after plain", self.cache("one"), plain, "warm")
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", default="build/librankshare.so")
+    parser.add_argument("--tool", default="build/rankshare")
+    parser.add_argument("--ranks", default="2,8", help="numbers of ranks for train and infer")
+    parser.add_argument("--only", default="", help="names of jobs: " + ", ".join(job.name for job in plan.JOBS))
+    parser.add_argument("--parallel", type=int, default=min(6, max(1, len(os.sched_getaffinity(0)) // 6)),
+                        help="jobs at a time")
+    parser.add_argument("--shard", default="1/1", help="I/N: each Nth job, beginning with the Ith")
+    parser.add_argument("--deadline", type=float, default=240, help="seconds for all ranks of one phase of a job")
+    parser.add_argument("--stop-after", type=float, default=float("inf"), help="seconds after which no job is started")
+    parser.add_argument("--json", help="file for the figures of each phase")
+    return parser.parse_args()
+
+
+def chosen(args):
+    """(job, number of ranks) of this run."""
+    only = [name for name in args.only.split(",") if name]
+    unknown = set(only) - {job.name for job in plan.JOBS}
+    if unknown:
+        sys.exit(f"no such job: {', '.join(sorted(unknown))}")
+    ranks = list(map(int, args.ranks.split(",")))
+    every = [(job, world) for job in plan.JOBS if not only or job.name in only for world in job.worlds or ranks]
+    part, parts = map(int, args.shard.split("/"))
+    return every[part - 1::parts]
+
+
+def run_all(bench, items):
+    """Jobs with collectives one after the other, the others beside them: a kernel that waits for its peer holds the GPU."""
+    together = ThreadPoolExecutor(1)
+    others = ThreadPoolExecutor(bench.args.parallel - 1) if bench.args.parallel > 1 else together
+    try:
+        for one in [(together if item[0].together else others).submit(bench.one, item) for item in items]:
+            one.result()
+    finally:
+        for pool in (together, others):
+            pool.shutdown(wait=False, cancel_futures=True)
+        launch.kill_all()
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", default="build/librankshare.so")
-    parser.add_argument("--tool", default="build/rankshare")
-    parser.add_argument("--ranks", default="2,8")
-    parser.add_argument("--only", default="", help="names of jobs: " + ", ".join(job.name for job in JOBS))
-    parser.add_argument("--json")
-    args = parser.parse_args()
+    args = parse()
+    items = chosen(args)
     try:
         import torch
         devices = torch.cuda.device_count()
@@ -185,17 +232,14 @@ def main():
         return 0
     bench = Bench(args, devices)
     try:
-        bench.all([name for name in args.only.split(",") if name], list(map(int, args.ranks.split(","))))
+        run_all(bench, items)
         print(bench.stats())
     finally:
-        subprocess.run([args.tool, "clear"], env=dict(os.environ, RANKSHARE_SEGMENT=f"gpu{os.getpid()}"),
-                       capture_output=True)
+        subprocess.run([args.tool, "clear"], env=dict(os.environ, RANKSHARE_SEGMENT=SEGMENT), capture_output=True)
         shutil.rmtree(bench.work, ignore_errors=True)
     for name, figures in bench.figures.items():
         print(name, json.dumps(figures))
-    if args.json:
-        json.dump(bench.figures, open(args.json, "w"), indent=1)
-    print(f"{bench.passed} passed, {bench.failed} failed, {bench.skipped} skipped")
+    print(f"{bench.passed} passed, {bench.failed} failed, {bench.skipped} skipped in {time.monotonic() - bench.began:.0f} s")
     return bench.failed > 0
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import collective_cases
+import gpu_cases
 import process_cases
 import race_cases
 import rig
@@ -258,4 +259,5 @@ FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_s
         "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **process_cases.FULL,
         **race_cases.FULL, **stage_cases.FULL, **tuning_cases.CASES, "coor": coor, "mega-cache-moves": mega_cache_moves,
         "mega-cache": mega_cache, "two-devices-pool": two_devices_pool, "pool-fork": pool_fork, "pool-spawn": pool_spawn,
-        "two-devices-turned": two_devices_turned, "digests-all": digests_all}
+        "two-devices-turned": two_devices_turned, "digests-all": digests_all,
+        **gpu_cases.FULL}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the jobs have in common: a small transformer, torch's own cache counters, the report. Knows nothing of
 rankshare."""
+import importlib
 import json
 import os
 import resource
@@ -49,6 +50,7 @@ def counters():
     inductor, aot = all_counters["inductor"], all_counters["aot_autograd"]
     return {
         "fx_hit": inductor["fxgraph_cache_hit"], "fx_miss": inductor["fxgraph_cache_miss"],
+        "fx_bypass": inductor["fxgraph_cache_bypass"], "aot_bypass": aot["autograd_cache_bypass"],
         "aot_hit": aot["autograd_cache_hit"], "aot_miss": aot["autograd_cache_miss"],
         "kernels_hit": inductor["async_compile_cache_hit"], "kernels_asked": inductor["async_compile_cache_miss"],
     }
@@ -71,6 +73,46 @@ def take_device(number):
 def batches(steps, device, shape=(2, 4, 64, WIDTH)):
     """The same numbers in every rank and run."""
     return torch.randn(steps, *shape, generator=torch.Generator().manual_seed(1)).to(device)
+
+
+def random_batch(number, device, *shape):
+    """Batch NUMBER, the same in every rank and run."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(100 + number)).to(device)
+
+
+def trainer(model, data, loss_of=lambda y: y.square().mean(), **how):
+    """One step of training: the batch is data(number), HOW goes to torch.compile."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    compiled = torch.compile(model, **how)
+
+    def step(number):
+        optimizer.zero_grad()
+        loss = loss_of(compiled(*data(number)))
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+    return step
+
+
+class Missing(Exception):
+    """This torch does not have it."""
+
+
+def needs(name):
+    """NAME: a module, or something in one."""
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        module, _, last = name.rpartition(".")
+        try:
+            getattr(importlib.import_module(module), last)
+        except (ImportError, AttributeError):
+            raise Missing(name) from None
+
+
+def write_skipped(path, reason):
+    with open(path, "w") as out:
+        json.dump({"skipped": reason, "torch": torch.__version__}, out)
 
 
 def write_report(path, device, results, first_s):
