@@ -10,6 +10,7 @@ static const struct {
     bool wrong;
 } settings[] = {
     {"TORCHINDUCTOR_FORCE_DISABLE_CACHES", NULL, "torch's caches are switched off", true},
+    {"TORCH_COMPILE_FORCE_DISABLE_CACHES", NULL, "torch's caches are switched off", true},
     {"TORCHINDUCTOR_FX_GRAPH_CACHE", "0", "the FX graph cache is switched off", true},
     {"TORCHINDUCTOR_AUTOGRAD_CACHE", "0", "the AOTAutograd cache is switched off", false},
     {"TORCHINDUCTOR_CPP_WRAPPER", NULL, "C++ wrappers hold the ordinal in machine code: not shared",
@@ -19,6 +20,9 @@ static const struct {
     {"TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE", NULL, "with a remote cache, keys stay native", true},
     {"TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE", NULL, "with a remote cache, keys stay native",
      true},
+    {"TORCH_CACHING_PRECOMPILE", NULL, "AOTAutograd entries hold whole graphs and are not stored",
+     true},
+    {"TRITON_ALWAYS_COMPILE", NULL, "Triton looks for no kernel: each process compiles all", false},
     {"TRITON_CACHE_MANAGER", NULL, "Triton keeps its cache elsewhere: its kernels are not shared",
      false},
 };
