@@ -26,6 +26,7 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
     if (!rs_where(dirfd, path, &look->where)) {
         return false;
     }
+    rs_tuning_works();
     switch (look->where.shape) {
     case RS_SHAPE_FX_DIR:
     case RS_SHAPE_AOT_DIR:

@@ -86,7 +86,7 @@ static bool link_as(const struct names *names, int fromfd, const char *from, con
     }
     if (errno == ENOENT) {
         char folder[4] = {to[0], to[1], '\0'};
-        return rs_sys_mkdirat(names->root, folder, 0777) == 0 &&
+        return (rs_sys_mkdirat(names->root, folder, 0777) == 0 || errno == EEXIST) &&
                syscall(SYS_linkat, fromfd, from, names->root, to, 0) == 0;
     }
     if (errno != EEXIST || !over || !temporary_name(to, draft, sizeof(draft)) ||

@@ -56,7 +56,7 @@ static bool read_word(struct reader *reader, struct rs_bytes *word)
     while (reader->at < reader->end &&
            ((*reader->at >= '0' && *reader->at <= '9') ||
             (*reader->at >= 'a' && *reader->at <= 'z') ||
-            (*reader->at >= 'A' && *reader->at <= 'Z') || strchr("+-.", *reader->at))) {
+            (*reader->at >= 'A' && *reader->at <= 'Z') || memchr("+-.", *reader->at, 3))) {
         reader->at++;
     }
     *word = (struct rs_bytes){begin, (size_t)(reader->at - begin)};

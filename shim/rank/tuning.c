@@ -6,6 +6,7 @@
 #include "rank/count.h"
 #include "rank/known.h"
 #include "rank/tuned.h"
+#include "rank/tuned_map.h"
 #include "rank/wait.h"
 
 #include <string.h>
@@ -57,6 +58,15 @@ static void ask(struct rs_node *node, const struct rs_place *place, bool *active
     *active = verdict == RS_LEASE_WAIT;
     if (verdict == RS_LEASE_PRODUCER) {
         measured = (struct thread_place){true, *place};
+        rs_tuning_works();
+    }
+}
+
+void rs_tuning_works(void)
+{
+    struct rs_node *node = measured.set ? tied() : NULL;
+    if (node) {
+        rs_lease_storing(&node->store, node->slot, &measured.place);
     }
 }
 
@@ -77,19 +87,53 @@ void rs_tuning_reads(const struct rs_where *where)
     loaded = (struct thread_place){true, place_after(where)};
 }
 
-static void await(struct rs_node *node, const struct rs_place *place, bool (*there)(void *),
+/* True: the result is there now, or nobody is left to wait for, and somebody may ask again. */
+static bool await(struct rs_node *node, const struct rs_place *place, bool (*there)(void *),
                   struct rs_where *where)
 {
     struct rs_wait_for what = {
         .place = *place, .known = {.kind = RS_KIND_best_config}, .there = there, .context = where};
-    if (rs_wait(node, &what) != RS_WAITED_NOT) {
+    enum rs_waited waited = rs_wait(node, &what);
+    if (waited != RS_WAITED_NOT) {
         rs_count(there(where) ? RS_C_configs_waited : RS_C_configs_left, 1);
     }
+    return waited == RS_WAITED_AGAIN;
 }
 
 static bool config_there(void *where)
 {
     return rs_tuned_is_there(where);
+}
+
+/* Waits while the loaded graph has a rank that measures. If that has died, who finds out takes its
+ * place: were the lease left as it is, each look-up would find out again, half a second each. */
+static void await_config(struct rs_node *node, struct rs_where *where)
+{
+    enum { TRIES = 3 };
+    for (int i = 0; i < TRIES && rs_lease_active(&node->store, node->slot, &loaded.place); i++) {
+        bool active;
+        ask(node, &loaded.place, &active);
+        if (!active) {
+            return;
+        }
+        bool again = await(node, &loaded.place, config_there, where);
+        if (config_there(where)) {
+            (void)rs_tuned_look(where);
+            return;
+        }
+        if (!again) {
+            loaded.set = false; /* this graph's others would not come either */
+            return;
+        }
+    }
+}
+
+/* Whether the rank that measures would save a result where this one looks: under a name of its own
+ * (a cache_key_tag, a full table) nobody else's ever comes. */
+static bool may_come(const struct rs_where *where)
+{
+    char name[RS_TUNED_NAME + 1];
+    return rs_primary() == 0 || rs_tuned_shared(&where->key, name);
 }
 
 void rs_tuning_look(struct rs_where *where)
@@ -99,11 +143,9 @@ void rs_tuning_look(struct rs_where *where)
         return;
     }
     struct rs_node *node = tied();
-    /* Who is the producer of a graph, or measures itself, waits for nobody else's. */
-    if (node && loaded.set && !rs_lease_holds(&node->store, node->slot, RS_LEASE_FX) &&
-        rs_lease_active(&node->store, node->slot, &loaded.place)) {
-        await(node, &loaded.place, config_there, where);
-        (void)rs_tuned_look(where);
+    /* Who is the producer of something, or measures itself, waits for nobody else's. */
+    if (node && loaded.set && may_come(where) && !rs_lease_held(&node->store, node->slot)) {
+        await_config(node, where);
     }
     errno = saved;
 }
@@ -127,7 +169,7 @@ void rs_tuning_look_triton(struct rs_where *where)
         if (!rs_lease_holds(&node->store, node->slot, RS_LEASE_FX)) {
             ask(node, &place, &active);
             if (active) {
-                await(node, &place, file_there, where);
+                (void)await(node, &place, file_there, where);
             }
         }
     }
@@ -145,6 +187,7 @@ void rs_tuning_saved(const struct rs_where *where)
     if (same_place(&measured.place, &place)) {
         rs_tuning_over(); /* Triton's: one result for each lease */
     } else {
+        rs_tuning_works();
         rs_lease_nudge(&node->store, node->slot, &measured.place);
     }
     errno = saved;

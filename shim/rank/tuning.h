@@ -8,7 +8,7 @@
  * the lease.
  *
  * Between store and launch the program may do anything: these waits are short of patience. Who sees
- * no sign of work for a few seconds measures for itself and waits for no result again. Graphs with
+ * no sign of work of the thread that measures for a few seconds measures for itself. Graphs with
  * collectives have no such lease. docs/directory.md has the rules.
  *
  * Thread and fork safe; errno is preserved.
@@ -26,6 +26,9 @@ void rs_tuning_reads(const struct rs_where *where);
 
 /* This thread goes on to other details: what it still measures is no longer waited for. */
 void rs_tuning_over(void);
+
+/* This thread looks for something in a managed cache: where it measures, that is a sign of work. */
+void rs_tuning_works(void);
 
 /* Before a look-up of the result at WHERE (RS_SHAPE_CONFIG): returns when it is there, or when it
  * must be measured here. */

@@ -22,13 +22,20 @@
 #define RS_SILENT_S 60
 #endif
 
-/* A rank that measures kernels at their first launch saves a result every now and then. Whatever
- * the program does between the store of a graph and its run is not known (in a pipeline the first
- * launch may stand behind a receive that a waiter feeds), so nobody waits longer: a few seconds,
- * and up to four times as long where processes wait for processors. */
+/* A thread that measures kernels at their first launch saves a result every now and then, or looks
+ * for what it compiles on the way. What the program does between the store of a graph and its run
+ * is not known (in a pipeline the first launch may stand behind a receive that a waiter feeds), and
+ * torch looks up results that never come (2.14 and later: those of reductions with one
+ * configuration). So nobody waits for a thread that shows neither for a few seconds, and up to four
+ * times as long where processes wait for processors, nor longer than a minute for any result. Only
+ * the thread counts: its process and its group may work for ever at something else. */
 #ifndef RS_MEASURED_S
 #define RS_MEASURED_S 5
 #endif
+#define MEASURED_MAX_NS (12 * (uint64_t)RS_MEASURED_S * RS_NS_PER_S)
+
+/* A process that has waited so long for nothing waits for no result again. */
+#define MEASURED_LOST_NS (4 * (uint64_t)RS_MEASURED_S * RS_NS_PER_S)
 
 /* A store that has begun so many seconds ago is watched, and after as many without a byte more it
  * is given up. */
@@ -42,8 +49,8 @@ static struct rs_budget budget;
  * pickle something in them): who was left waiting so waits at no AOT key any more. */
 static _Atomic(bool) no_more_aot;
 
-/* The same for autotuning results, once one was not waited for to the end. */
-static _Atomic(bool) no_more_results;
+/* How long this process has waited for autotuning results that did not come. */
+static _Atomic(uint64_t) lost_ns;
 
 /* How a wait ends, beside enum rs_wait_end. */
 enum { LEFT_SILENT = RS_WAIT_SIGNAL + 1, STALLED };
@@ -58,6 +65,7 @@ struct waiting {
     const struct rs_wait_for *what;
     struct temporaries last; /* seen when the store was SINCE seconds old; 0: not looked at yet */
     unsigned since;
+    uint64_t spent;
 };
 
 static unsigned patience_for_results(void)
@@ -75,12 +83,24 @@ static unsigned patience_for_results(void)
     return RS_MEASURED_S * (unsigned)(each < 1 ? 1 : each > MOST ? MOST : each);
 }
 
+/* What one process may wait. Results get half of it at most: they can be had otherwise. */
+static uint64_t limit_ns(const struct rs_wait_for *what)
+{
+    return rs_config.wait_s * RS_NS_PER_S / (what->there ? 2 : 1);
+}
+
 static bool silent(const struct waiting *waiting)
 {
     const struct rs_wait_for *what = waiting->what;
-    unsigned limit = what->there ? patience_for_results() : RS_SILENT_S;
-    return (what->there || what->known.flags & RS_FLAG_BENCHMARKS) &&
-           rs_lease_silent(&waiting->node->store, waiting->node->slot, &what->place, limit);
+    struct rs_store *store = &waiting->node->store;
+    struct rs_slot *slot = waiting->node->slot;
+    unsigned age;
+    if (what->there) {
+        return waiting->spent >= MEASURED_MAX_NS ||
+               (rs_lease_stores(store, slot, &what->place, &age) && age >= patience_for_results());
+    }
+    return what->known.flags & RS_FLAG_BENCHMARKS &&
+           rs_lease_silent(store, slot, &what->place, RS_SILENT_S);
 }
 
 static bool add_temporary(int fd, const char *name, void *context)
@@ -129,8 +149,8 @@ static bool stalled(struct waiting *waiting)
     return now.count == 0 || age - waiting->since >= RS_STALL_S;
 }
 
-/* Slice after slice, until the lease ends or nothing is left. *SPENT: all of them. */
-static int wait_in_slices(struct waiting *waiting, struct rs_slice slice, uint64_t *spent)
+/* Slice after slice, until the lease ends or nothing is left. */
+static int wait_in_slices(struct waiting *waiting, struct rs_slice slice)
 {
     struct rs_node *node = waiting->node;
     const struct rs_wait_for *what = waiting->what;
@@ -142,11 +162,11 @@ static int wait_in_slices(struct waiting *waiting, struct rs_slice slice, uint64
                                            what->there, what->context, &ns);
         }
         rs_budget_settle(&budget, slice, ns);
-        *spent += ns;
+        waiting->spent += ns;
         if (end != RS_WAIT_TIMEOUT) {
             return end;
         }
-        slice = rs_budget_take(&budget, rs_config.wait_s * RS_NS_PER_S, SLICE_NS);
+        slice = rs_budget_take(&budget, limit_ns(what), SLICE_NS);
     }
     return RS_WAIT_TIMEOUT;
 }
@@ -159,6 +179,9 @@ static enum rs_waited judge(const struct waiting *waiting, int end)
     case RS_WAIT_OWNER_DIED:
         return RS_WAITED_AGAIN;
     case RS_WAIT_TIMEOUT:
+        if (waiting->what->there) {
+            break;
+        }
         rs_budget_exhaust(&budget);
         rs_count(RS_C_wait_timeouts, 1);
         rs_log("waited too long for a producer; this process waits no more");
@@ -168,8 +191,8 @@ static enum rs_waited judge(const struct waiting *waiting, int end)
         break;
     case LEFT_SILENT:
         if (waiting->what->there) {
-            atomic_store(&no_more_results, true);
-            rs_log("no autotuning result has come for %u s: measuring here from now on",
+            atomic_fetch_add(&lost_ns, waiting->spent);
+            rs_log("no autotuning result has come for %u s: measuring here",
                    patience_for_results());
             break;
         }
@@ -196,21 +219,21 @@ static enum rs_waited judge(const struct waiting *waiting, int end)
 
 enum rs_waited rs_wait(struct rs_node *node, const struct rs_wait_for *what)
 {
-    uint64_t spent = 0;
     struct waiting waiting = {.node = node, .what = what};
-    struct rs_slice first = rs_budget_take(&budget, rs_config.wait_s * RS_NS_PER_S, SLICE_NS);
+    struct rs_slice first = rs_budget_take(&budget, limit_ns(what), SLICE_NS);
     if (first.ns == 0) {
         return RS_WAITED_NOT;
     }
     if ((what->place.kind == RS_LEASE_AOT && atomic_load(&no_more_aot)) ||
-        (what->there && atomic_load(&no_more_results))) {
+        (what->there && atomic_load(&lost_ns) >= MEASURED_LOST_NS)) {
         rs_budget_settle(&budget, first, 0);
         return RS_WAITED_NOT;
     }
-    int end = wait_in_slices(&waiting, first, &spent);
-    rs_count(RS_C_wait_ns, spent);
-    rs_node_event(end == RS_WAIT_TIMEOUT ? RS_EVENT_TIMEOUT : RS_EVENT_WAIT, what->known.kind,
-                  &what->place.key, spent);
+    int end = wait_in_slices(&waiting, first);
+    bool late = end == RS_WAIT_TIMEOUT && !what->there;
+    rs_count(RS_C_wait_ns, waiting.spent);
+    rs_node_event(late ? RS_EVENT_TIMEOUT : RS_EVENT_WAIT, what->known.kind, &what->place.key,
+                  waiting.spent);
     return judge(&waiting, end);
 }
 
@@ -223,5 +246,5 @@ void rs_wait_forked(void)
 {
     memset(&budget, 0, sizeof(budget));
     atomic_store(&no_more_aot, false);
-    atomic_store(&no_more_results, false);
+    atomic_store(&lost_ns, 0);
 }

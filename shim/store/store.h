@@ -186,8 +186,8 @@ bool rs_lease_silent(struct rs_store *store, struct rs_slot *slot, const struct 
 bool rs_lease_stored(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
 /* The store failed or was refused: the key is unproductive, all waiters compile at once. */
 bool rs_lease_failed(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
-/* This process begins to write what it produced for PLACE: if it holds the lease, waiters know
- * since when. */
+/* This process begins to write what it produced for PLACE, or has come a step further with it: if
+ * it holds the lease, waiters know since when. */
 void rs_lease_storing(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place);
 /* The calling thread's lease of KIND, if it holds one: its store follows at once or not at all
  * (READY: as if it had begun), or something must come before it. */

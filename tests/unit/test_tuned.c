@@ -96,6 +96,14 @@ Test(tuned_text, alike)
     cr_assert_not(rs_tuned_alike(&a, &b));
 }
 
+/* Blocks of a file that never reached the disk are zeros. */
+Test(tuned_text, zeros)
+{
+    static const char text[] = "{\"configs_hash\": \"a\", \"b\": 1\0\0}";
+    struct rs_tuned_text out;
+    cr_assert_not(rs_tuned_read((struct rs_bytes){(const uint8_t *)text, sizeof(text) - 1}, &out));
+}
+
 /* ---- names ---- */
 
 struct kernel {

@@ -21,8 +21,8 @@ from others import HERE, Other
 class Tuner(Other):
     """A tuner.py. Steps: (word, or word and number of a kernel)."""
 
-    def __init__(self, rank, ordinal, *steps, library=None, key=None, entry=None):
-        own = dict(os.environ)
+    def __init__(self, rank, ordinal, *steps, library=None, key=None, entry=None, environment=None):
+        own = dict(os.environ, **(environment or {}))
         if library:
             own['LD_PRELOAD'] = library
         results = [os.path.join(rank.root, path) for path in paths(rank.told, ordinal)]
@@ -115,6 +115,62 @@ def silent(rank):
         said = second.expect(rank, step='load', found=None)
         rank.check(said['seconds'] < 1, 'it waited again for %.1f s' % said['seconds'])
         counts(rank, second, left=1)
+
+
+@case('open', "what other threads do is no sign of work, in the process that measures or in its group", prepare=fresh('fx'))
+def busy(rank):
+    first, second = pair(rank, ('busy', 'pause'), ('load', 0), library=rank.told['impatient'],
+                         environment={'RANKSHARE_WAIT': '1000'})
+    with first, second, Other(rank, 'work'):
+        said = second.expect(rank, step='load', found=None)
+        rank.check(1 <= said['seconds'] < 20, 'it waited %.1f s' % said['seconds'])
+
+
+@case('open', 'who looks for kernels that it compiles is at work', prepare=fresh('fx'))
+def works(rank):
+    kernel = os.path.join(rank.root, rank.told['group'])
+    first, second = pair(rank, ('works=' + kernel, ('save', 0)), ('load', 0), library=rank.told['impatient'],
+                         environment={'RANKSHARE_WAIT': '1000'})
+    with first, second:
+        said = second.expect(rank, step='load')
+        rank.equal((said['found'] or {}).get('XBLOCK'), first.pid, 'whose result it is')
+        rank.check(said['seconds'] > 2.5, 'it waited %.1f s only' % said['seconds'])
+
+
+@case('open', 'results take half of what may be waited, and the rest is left for graphs', prepare=fresh('fx'))
+def half(rank):
+    first, second = pair(rank, ('pause',), ('load', 0), environment={'RANKSHARE_WAIT': '2'})
+    with first, second:
+        said = second.expect(rank, step='load', found=None)
+        rank.check(0.5 <= said['seconds'] < 1.8, 'it waited %.1f s' % said['seconds'])
+        counts(rank, second, left=1)
+        rank.equal(rank.counter('wait_timeouts', second.pid), 0, 'timeouts')
+
+
+@case('open', 'a name that the rank that measures does not know is not waited for', prepare=fresh('fx'))
+def unknown(rank):
+    tagged = os.path.join(rank.root, 'ab', '0' * 64 + '.best_config')
+    first, second = pair(rank, ('pause',), 'load=' + tagged)
+    with first, second:
+        rank.check(second.expect(rank, step='load', found=None)['seconds'] < 0.8, 'it waited')
+        counts(rank, second, waited=0, left=0)
+
+
+@case('open', 'the one that measured is dead: the first to find out measures for the others', prepare=fresh('fx'))
+def successor(rank):
+    first, second = pair(rank, (), 'pause', *[('load', 0)] * 6, 'pause', ('save', 0))
+    with first, second:
+        first.process.kill()
+        first.process.wait()
+        second.go()
+        second.expect(rank, step='pause')
+        spent = sum(second.expect(rank, step='load', found=None)['seconds'] for _ in range(6))
+        rank.check(spent < 1.5, 'it waited %.1f s for a dead one' % spent)
+        with Tuner(rank, 3, ('load', 0)) as third:
+            third.expect(rank, graph='loaded')
+            third.waiting()
+            second.go()
+            rank.equal(third.expect(rank, step='load')['found']['XBLOCK'], second.pid, 'whose result it is')
 
 
 @case('open', 'who stored the graph itself does not wait', prepare=fresh('fx'))

@@ -9,6 +9,8 @@ Looks the graph up, stores ENTRY if it is not there, else reads it. Then a line 
     triton=PATH as Triton's autotuner: looks, and says what was there, or null
     put=PATH    as Triton's autotuner stores
     look        looks other details up
+    busy        another thread hashes from now on
+    works=PATH  looks for PATH for some seconds, as one that compiles does
     pause       waits for a line on standard input
 """
 import ctypes
@@ -17,6 +19,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 import types
 
@@ -57,6 +60,12 @@ def put(path):
     os.rmdir(folder)
 
 
+def hash_for_ever():
+    while True:
+        hashlib.sha256(b'anything').digest()
+        time.sleep(0.1)
+
+
 def run(step, details):
     word, _, path = step.partition('=')
     begun = time.monotonic()
@@ -73,6 +82,12 @@ def run(step, details):
         with open(details, 'rb') as data:
             hashlib.sha256(data.read()).digest()
         os.path.exists(os.path.dirname(path))
+    elif word == 'busy':
+        threading.Thread(target=hash_for_ever, daemon=True).start()
+    elif word == 'works':
+        for _ in range(15):
+            os.path.exists(path)
+            time.sleep(0.3)
     elif word == 'pause':
         sys.stdin.readline()
     say(step=word, found=json.loads(found) if found else None, seconds=time.monotonic() - begun)
