@@ -145,9 +145,9 @@ clean:
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
-	@echo 'targets: all demo test test-long test-torch test-torch-quick torch-env test-gpu unit asan ubsan tsan'
+	@echo 'targets: all demo test test-long test-torch test-torch-all test-torch-quick torch-env test-gpu unit asan ubsan tsan'
 	@echo '         fuzz bench bench-job lint format install uninstall clean'
 
 .PHONY: all test test-long unit asan ubsan tsan sanitized sanitized-unit install uninstall lint format clean help \
-        demo fuzz bench test-torch test-torch-quick torch-env test-gpu
+        demo fuzz bench test-torch test-torch-all test-torch-quick torch-env test-gpu
 -include $(CORE_OBJ:.o=.d) $(HOOK_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(UNIT_OBJ:.o=.d)

@@ -28,6 +28,14 @@ def gpu(mode, *devices, library=True, variables=None, **options):
     return rig.Rank("gpu_job.py", arguments, library, variables or {})
 
 
+def environment_of(test, version):
+    """Another version's environment."""
+    environment = test.setup.environment.with_name(f"torch-{version}")
+    if not (environment / "complete").exists():
+        raise Skipped(f"no torch in {environment}: make it with 'make torch-env TORCH_VERSION={version}'")
+    return environment
+
+
 class Test:
     def __init__(self, name, place, rows):
         self.name, self.place, self.rows = name, place, rows
@@ -47,6 +55,11 @@ class Test:
         outcome = self.place.run(ranks, cache, deadline)
         if outcome.problem:
             raise Failed(f"{phase}: {outcome.problem}")
+        self.inspect(phase, ranks, outcome, cache, even, helpers, compare)
+        return outcome
+
+    def inspect(self, phase, ranks, outcome, cache, even=True, helpers=False, compare=None):
+        """What ranks that came to their end have told."""
         log = look.read_driver_log(outcome.folder / "cuda")
         numbers = self.measure(outcome, cache, log)
         self.notes.append(f"{self.name}/{phase} {outcome.seconds:.1f} s "
@@ -64,7 +77,15 @@ class Test:
         self.expect(not log.errors, f"{phase}: driver errors: {log.errors[:3]}")
         left = look.leftovers(cache) if self.mode == "shared" else []
         self.expect(not left, f"{phase}: left behind: {left[:3]}")
-        return outcome
+
+    def explained(self, verb, *sentences, variables=None):
+        """What the user reads who asks the tool."""
+        if not self.stats:
+            return
+        result = self.place.tool(verb, variables=variables)
+        for sentence in sentences:
+            self.expect(sentence in result.stdout + result.stderr,
+                        f"`rankshare {verb}' does not say `{sentence}':\n{result.stdout}{result.stderr}")
 
     def measure(self, outcome, cache, log):
         names = ("fx_miss", "fx_hit", "aot_miss", "aot_hit", "asked", "bundled", "compiled")
@@ -132,6 +153,16 @@ class Test:
         if outcome.problem:
             raise Failed(f"reference: {outcome.problem}")
         self.notes.append(f"{self.name}/reference {outcome.seconds:.1f} s")
+        return outcome
+
+    def cold_and_warm(self, ranks_of, deadline=400):
+        """The job RANKS_OF(phase), twice. Each rank runs the graphs that a plain process of its own generates; in
+        a plain run the cold job is that process. Returns the warm outcome."""
+        reference = self.reference(ranks_of("reference"), deadline) if self.mode == "shared" else None
+        for phase in ("cold", "warm"):
+            outcome = self.job(phase, ranks_of(phase), deadline=deadline)
+            reference = reference or outcome
+            self.same_code(phase, outcome, reference)
         return outcome
 
     def same_code(self, phase, outcome, reference, results=True):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases. Each is a function that gets a Test; QUICK and FULL say which set it belongs to."""
+"""The cases. Each is a function that gets a Test; QUICK, FULL and ALL say which sets it belongs to."""
 
 import hashlib
 import subprocess
 import sys
 from pathlib import Path
 
+import bad_cases
 import collective_cases
+import config_cases
 import gpu_cases
 import process_cases
 import race_cases
@@ -261,3 +263,5 @@ FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_s
         "mega-cache": mega_cache, "two-devices-pool": two_devices_pool, "pool-fork": pool_fork, "pool-spawn": pool_spawn,
         "two-devices-turned": two_devices_turned, "digests-all": digests_all,
         **gpu_cases.FULL}
+ALL = {**FULL, **config_cases.ALL, **bad_cases.ALL}
+SETS = {"quick": QUICK, "full": FULL, "all": ALL}

@@ -9,7 +9,7 @@ TORCH_JOBS_FLAGS ?=
 TORCH_JOBS = $(PYTHON3) tests/jobs/run.py $(TORCH_JOBS_FLAGS)
 TORCH_JOBS_SHARED = --library $(BUILD)/librankshare.so --tool $(BUILD)/rankshare
 
-.PHONY: torch-env test-torch test-torch-quick test-torch-plain
+.PHONY: torch-env test-torch test-torch-all test-torch-quick test-torch-plain
 
 torch-env:
 	ci/torch-env $(TORCH_VERSION)
@@ -17,9 +17,13 @@ torch-env:
 test-torch: $(BUILD)/librankshare.so $(BUILD)/rankshare $(BUILD)/test/librankshare.so
 	$(TORCH_JOBS) --set full $(TORCH_JOBS_SHARED)
 
+# These, odd settings, Triton alone, and jobs with something wrong.
+test-torch-all: $(BUILD)/librankshare.so $(BUILD)/rankshare $(BUILD)/test/librankshare.so
+	$(TORCH_JOBS) --set all $(TORCH_JOBS_SHARED)
+
 test-torch-quick: $(BUILD)/librankshare.so $(BUILD)/rankshare
 	$(TORCH_JOBS) --set quick $(TORCH_JOBS_SHARED)
 
 # Without the library: checks the harness, the pretended GPUs and the plain half of the table.
 test-torch-plain:
-	$(TORCH_JOBS) --set full
+	$(TORCH_JOBS) --set all

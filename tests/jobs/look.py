@@ -65,20 +65,27 @@ class Stats:
         self.place = place
         self.seen = Counter()
 
-    def ranks(self):
-        """The ranks of all jobs of this segment."""
+    def jobs(self):
+        """All jobs of this segment."""
         result = self.place.tool("stats", "--json")
         if result.returncode:
             raise ValueError(f"rankshare stats: {result.stderr.strip() or result.returncode}")
-        return [rank for job in json.loads(result.stdout)["jobs"] for rank in job["ranks"]]
+        return json.loads(result.stdout)["jobs"]
+
+    def ranks(self):
+        return [rank for job in self.jobs() for rank in job["ranks"]]
 
     def ordinals(self):
         return {rank["ordinal"] for rank in self.ranks()}
 
-    def read(self):
-        now = Counter()
+    def total(self):
+        total = Counter()
         for rank in self.ranks():
-            now.update(rank["counters"])
+            total.update(rank["counters"])
+        return total
+
+    def read(self):
+        now = self.total()
         fresh = Counter({name: count - self.seen[name] for name, count in now.items()})
         self.seen = now
         return fresh

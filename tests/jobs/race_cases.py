@@ -6,7 +6,7 @@ import dataclasses
 import shutil
 
 import look
-from case import DEVICES, Failed, Skipped, gpu
+from case import DEVICES, Failed, environment_of, gpu
 
 
 def fill(test):
@@ -53,9 +53,7 @@ def bundle_race(test):
 
 def bundle_race_27(test):
     """The same with torch 2.7, where it is there: make torch-env TORCH_VERSION=2.7.1"""
-    environment = test.setup.environment.with_name("torch-2.7.1")
-    if not (environment / "complete").exists():
-        raise Skipped(f"no torch in {environment}: make it with 'make torch-env TORCH_VERSION=2.7.1'")
+    environment = environment_of(test, "2.7.1")
     test.place.setup = dataclasses.replace(test.setup, environment=environment)
     race(test, ranks_of(test), dies=True)
 

@@ -37,10 +37,6 @@ class Setup:
     keep: bool = False
 
     @property
-    def python(self):
-        return self.environment / "bin" / "python"
-
-    @property
     def mode(self):
         return "shared" if self.library else "plain"
 
@@ -51,6 +47,7 @@ class Rank:
     arguments: list
     library: bool = True  # False: a process that knows nothing of the library, on the same directory
     variables: dict = field(default_factory=dict)
+    environment: Path | None = None  # another torch than the job's
 
 
 @dataclass
@@ -119,8 +116,8 @@ class Place:
     def cache(self, name="cache"):
         return self.root / name
 
-    def variables(self, cache, logs):
-        stubs = str(self.setup.environment / "fakecuda")
+    def variables(self, cache, logs, torch):
+        stubs = str(torch / "fakecuda")
         return {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin",
             "HOME": str(self.root / "home"),
@@ -142,14 +139,15 @@ class Place:
         }
 
     def _command(self, rank, number, world, cache, folder):
-        environment = self.variables(cache, folder / "cuda")
+        torch = rank.environment or self.setup.environment
+        environment = self.variables(cache, folder / "cuda", torch)
         environment |= {"RANK": str(number), "LOCAL_RANK": str(number), "WORLD_SIZE": str(world)}
         if rank.library and self.setup.library:
             environment |= {"LD_PRELOAD": str(self.setup.library), "RANKSHARE": "1",
                             "RANKSHARE_SEGMENT": self.segment}
         environment |= rank.variables
         arguments = [str(a).replace("{out}", str(folder / f"rank{number}")) for a in rank.arguments]
-        return {"argv": [str(self.setup.python), str(PROGRAMS / rank.program), *arguments],
+        return {"argv": [str(torch / "bin" / "python"), str(PROGRAMS / rank.program), *arguments],
                 "env": environment, "out": str(folder / f"rank{number}.out")}
 
     def run(self, ranks, cache=None, deadline=400):
@@ -178,10 +176,11 @@ class Place:
         return outcome
 
     def _collect(self, outcome, world):
+        unfinished = bool(outcome.problem)
         for number in range(world):
             report = outcome.folder / f"rank{number}.json"
             failed = outcome.codes and outcome.codes[number] != 0
-            if failed or outcome.problem or not report.exists():
+            if failed or unfinished or not report.exists():
                 log = outcome.folder / f"rank{number}.out"
                 tail = log.read_text(errors="replace")[-1500:] if log.exists() else ""
                 code = outcome.codes[number] if outcome.codes else "killed"
@@ -190,8 +189,8 @@ class Place:
                 content = json.loads(report.read_text())
                 outcome.reports += content.get("ranks", [content])  # a parent reports for its children
 
-    def tool(self, *arguments):
+    def tool(self, *arguments, variables=None):
         """Runs the rankshare program on this test's segment."""
-        environment = {**os.environ, "RANKSHARE_SEGMENT": self.segment}
+        environment = {**os.environ, "RANKSHARE_SEGMENT": self.segment, **(variables or {})}
         return subprocess.run([str(self.setup.tool), *arguments], env=environment, text=True,
                               capture_output=True, timeout=60)

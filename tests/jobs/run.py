@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs real PyTorch jobs on pretended GPUs, and checks what they did.
 
-    run.py [--set quick|full] [--library build/librankshare.so --tool build/rankshare] [CASE...]
+    run.py [--set quick|full|all] [--library build/librankshare.so --tool build/rankshare] [CASE...]
 
 Without --library the jobs run plain, which checks the harness: every rank misses and compiles. One line
 per case; the last line is "N passed, N failed, N skipped". The exit code is 1 when something failed.
@@ -34,7 +34,7 @@ def default_environment():
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", help="names of cases; all of the set when there are none")
-    parser.add_argument("--set", choices=("quick", "full"), default="quick")
+    parser.add_argument("--set", choices=tuple(cases.SETS), default="quick")
     parser.add_argument("--env", type=Path, default=default_environment(),
                         help="the environment that ci/torch-env makes")
     parser.add_argument("--library", type=Path, help="the library under test; without it: plain")
@@ -84,16 +84,16 @@ def problem_of(options):
 
 def main():
     options = parse()
-    chosen = cases.QUICK if options.set == "quick" else cases.FULL
+    chosen = cases.SETS[options.set]
     if options.list:
         print("\n".join(chosen))
         return 0
-    unknown = [name for name in options.cases if name not in cases.FULL]
+    unknown = [name for name in options.cases if name not in cases.ALL]
     if unknown:
         print(f"no such case: {', '.join(unknown)}", file=sys.stderr)
         return 2
     if options.cases:
-        chosen = {name: cases.FULL[name] for name in options.cases}
+        chosen = {name: cases.ALL[name] for name in options.cases}
     problem = problem_of(options)
     if problem:
         print(f"skip torch jobs: {problem}")

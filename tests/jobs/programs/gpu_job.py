@@ -4,7 +4,7 @@
     gpu_job.py MODE[+MODE...] --device 3 --report FILE
 
 Modes, one after the other: jit (a Triton kernel launched directly), user (the same kernel inside a compiled function), small
-(forward and backward of a small network), and those of inference.py, together.py and tuned.py.
+(forward and backward of a small network), and those of the other modules here.
 """
 
 import argparse
@@ -16,9 +16,11 @@ import torch.distributed as dist
 import triton
 import triton.language as tl
 
+import accident
 import inference
 import race
 import report
+import settings
 import together
 import tuned
 
@@ -71,21 +73,38 @@ def parse():
     parser.add_argument("--pool", action="store_true", help="wait for the compile workers first")
     parser.add_argument("--group", help="file through which a gloo process group meets")
     parser.add_argument("--race", help="folder in which ranks meet before the first kernel is unpacked")
+    parser.add_argument("--config", default="", help="settings of torch, as settings.py reads them")
+    parser.add_argument("--pretend", help="a version of torch to be taken for")
+    parser.add_argument("--accident", choices=accident.HOW, help="what happens to the first compilation")
+    parser.add_argument("--beside", help="folder where ranks with and beside an accident meet")
     parser.add_argument("--load", help="a saved Mega-Cache to start from")
     parser.add_argument("--save", help="where to save a Mega-Cache at the end")
     return parser.parse_args()
 
 
-def main():
-    options = parse()
+def prepare(options):
+    """What is to be as it is before the first graph. Returns what must be told at the end, or None."""
     torch.cuda.set_device(options.device[0])
     torch._inductor.config.pattern_matcher = False  # saves ten seconds for each process
     report.listen()
+    settings.apply(options.config)
+    if options.pretend:
+        settings.pretend(options.pretend)
     if options.race:
         race.meet_at_bundle(options.race)
     if options.load:
         with open(options.load, "rb") as file:
             torch.compiler.load_cache_artifacts(file.read())
+    if options.accident:
+        accident.prepare(options.beside, options.accident)
+    elif options.beside:
+        return accident.Beside(options.beside)
+    return None
+
+
+def main():
+    options = parse()
+    beside = prepare(options)
     if options.group:
         dist.init_process_group("gloo", init_method=f"file://{options.group}",
                                 rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
@@ -102,6 +121,9 @@ def main():
         with open(options.save, "wb") as file:
             file.write(blob)
     report.write(options.report, gpu=True, devices=options.device, results=results, chosen=tuned.chosen,
+    if beside:
+        beside.end()
+    report.write(options.report, gpu=True, devices=options.device, results=results,
                  blob_ordinals=report.ordinals_in(blob))
     if options.group:
         dist.destroy_process_group()

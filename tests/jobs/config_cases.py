@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where torch keeps what it compiles; Triton alone."""
+
+import rig
+from case import gpu
+
+PAIR = (0, 3)
+
+
+def bundled(test):
+    """bundled_autograd_cache: whole graphs inside AOTAutograd entries stay native."""
+    test.cold_and_warm(lambda _: [gpu("user", device, config="functorch.bundled_autograd_cache=True") for device in PAIR])
+    test.explained("stats", "bundled AOTAutograd entries are not shared yet")
+
+
+def stampede(test):
+    """Triton alone, real machine code: six processes at one moment."""
+    for phase in ("cold", "warm"):
+        meeting = test.place.root / f"meeting-{phase}"
+        ranks = [rig.Rank("stampede.py", ["--meeting", meeting, "--report", "{out}.json"]) for _ in range(6)]
+        sizes = {tuple(report["results"]) for report in test.job(phase, ranks).reports}
+        test.expect(len(sizes) == 1, f"{phase}: images of {sizes} bytes")
+
+
+ALL = {"bundled-entries": bundled, "stampede": stampede}
