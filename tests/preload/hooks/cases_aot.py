@@ -4,6 +4,7 @@ settings turned."""
 import base64
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -225,3 +226,29 @@ def behind(rank):
     rank.hash('fx')
     rank.equal(seen(), rank.fx_view, 'behind its own key again')
     rank.counts(refused_several_ordinals=1, refused_not_canonical=1, views_failed=1)
+
+
+def bundle():
+    """The least that torch's bundled entries have in common, on this rank's device."""
+    body = (b'\x8c\x32torch._functorch._aot_autograd.aot_autograd_result\x8c\x18BundledAOTAutogradResult\x93)\x81}(\x8c\x01a'
+            b'\x8c\x05torch\x8c\x06device\x93\x8c\x04cudaK\x0b\x86R' b'ub.')
+    return b'\x80\x04\x95' + len(body).to_bytes(8, 'little') + body
+
+
+@case('rename', 'AOT entries that hold their FX graphs themselves: native keys, and stored as they are', hashed=(), ordinal=11)
+def bundled(rank):
+    pretend(TORCH)
+    setting = rb'(X\x16\0\0\0bundled_autograd_cache(?:q.|r....))\x89'
+    data, found = re.subn(setting, lambda found: found[1] + b'\x88', turned(rank, rank.ordinal, ()), flags=re.S)
+    rank.equal(found, 1, 'how often the details have the setting')
+    digest = hashlib.sha256(data).digest()
+    rank.equal(digest, plain_digest(data), 'the key')
+    folder = os.path.join(rank.root, 'aotautograd', name_of('aot', digest))
+    os.makedirs(folder)
+    temporary, entry = os.path.join(folder, '.1.2.tmp'), os.path.join(folder, 'x' * 51)
+    rank.put(temporary, bundle())
+    os.rename(temporary, entry)
+    rank.equal(read_raw(entry), bundle(), 'the entry on disk')
+    with open(entry, 'rb') as file:
+        rank.equal(file.read(), bundle(), 'the entry as the rank sees it')
+    rank.counts(keys_native=1, refused_bundled=1, stores_dropped=0, leases=0)
