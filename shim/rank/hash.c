@@ -141,6 +141,10 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     }
     plan->flags = rs_flags_of(&report, facts->torch_version);
     plan->flags |= ordinal == -2 ? RS_FLAG_SEVERAL : 0;
+    /* No details say so: a setting of Dynamo. */
+    bool bundles =
+        plan->kind == RS_KIND_aot_details && rs_env_switch(RS_ENV_TORCH_CACHING_PRECOMPILE);
+    plan->flags |= bundles ? RS_FLAG_BUNDLED : 0;
     plan->flags |= report.comms ? RS_FLAG_COLLECTIVES : 0;
     note_flags(plan->kind, plan->flags, &report);
     (void)rs_node_tie();

@@ -235,20 +235,28 @@ def bundle():
     return b'\x80\x04\x95' + len(body).to_bytes(8, 'little') + body
 
 
-@case('rename', 'AOT entries that hold their FX graphs themselves: native keys, and stored as they are', hashed=(), ordinal=11)
-def bundled(rank):
-    pretend(TORCH)
+def by_setting(rank, data):
     setting = rb'(X\x16\0\0\0bundled_autograd_cache(?:q.|r....))\x89'
-    data, found = re.subn(setting, lambda found: found[1] + b'\x88', turned(rank, rank.ordinal, ()), flags=re.S)
+    data, found = re.subn(setting, lambda found: found[1] + b'\x88', data, flags=re.S)
     rank.equal(found, 1, 'how often the details have the setting')
-    digest = hashlib.sha256(data).digest()
-    rank.equal(digest, plain_digest(data), 'the key')
-    folder = os.path.join(rank.root, 'aotautograd', name_of('aot', digest))
-    os.makedirs(folder)
-    temporary, entry = os.path.join(folder, '.1.2.tmp'), os.path.join(folder, 'x' * 51)
-    rank.put(temporary, bundle())
-    os.rename(temporary, entry)
-    rank.equal(read_raw(entry), bundle(), 'the entry on disk')
-    with open(entry, 'rb') as file:
-        rank.equal(file.read(), bundle(), 'the entry as the rank sees it')
-    rank.counts(keys_native=1, refused_bundled=1, stores_dropped=0, leases=0)
+    return data
+
+
+for how, environment, turn in (('a setting in the details', {}, by_setting),
+                               ('a variable', {'TORCH_CACHING_PRECOMPILE': '1'}, lambda _, data: data)):
+    @case('rename', 'AOT entries that hold their FX graphs themselves by %s: native keys, and stored as they are' % how,
+          hashed=(), ordinal=11, environment=environment)
+    def bundled(rank, turn=turn):
+        pretend(TORCH)
+        data = turn(rank, turned(rank, rank.ordinal, ()))
+        digest = hashlib.sha256(data).digest()
+        rank.equal(digest, plain_digest(data), 'the key')
+        folder = os.path.join(rank.root, 'aotautograd', name_of('aot', digest))
+        os.makedirs(folder)
+        temporary, entry = os.path.join(folder, '.1.2.tmp'), os.path.join(folder, 'x' * 51)
+        rank.put(temporary, bundle())
+        os.rename(temporary, entry)
+        rank.equal(read_raw(entry), bundle(), 'the entry on disk')
+        with open(entry, 'rb') as file:
+            rank.equal(file.read(), bundle(), 'the entry as the rank sees it')
+        rank.counts(keys_native=1, refused_bundled=1, stores_dropped=0, leases=0)
