@@ -4,10 +4,11 @@
 # make fuzz-regress  the same targets over their seeds, with any compiler
 
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS := pickle text
+FUZZ_TARGETS := pickle text config
 FUZZ_BUILD   := build-fuzz
 FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-FUZZ_CORE    := $(wildcard shim/ordinal/*.c) shim/route/key.c shim/base/arena.c shim/base/names.c
+FUZZ_CORE    := $(wildcard shim/ordinal/*.c) shim/route/key.c shim/base/arena.c shim/base/names.c \
+                shim/rank/tuned_text.c
 
 $(FUZZ_BUILD)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(FUZZ_CORE) $(wildcard shim/ordinal/*.h shim/ordinal/*.def)
 	$(call SAY,FUZZ,$@)

@@ -3,8 +3,9 @@
 """Makes the fuzzers' seeds from the recordings. Usage: seeds.py OUTPUT_DIRECTORY
 
 Entries are far too long to mutate, so the seeds are genuine details, small pickles by CPython's own
-pickler, and short stretches of generated Python.
+pickler, short stretches of generated Python, and autotuning results.
 """
+import json
 import pathlib
 import sys
 
@@ -51,10 +52,17 @@ def texts(recordings):
     yield b"torch.cuda.default_generators[3]; use_mem_pool(a(1), device=3) cuda:90:32 w_cuda3\n"
 
 
+def configs():
+    plain = {"XBLOCK": 1024, "num_warps": 4, "num_stages": 1, "configs_hash": "0ff3", "found_by_coordesc": False,
+             "time_taken_ms": 37, "triton_cache_hash": None}
+    yield json.dumps(plain).encode()
+    yield json.dumps(plain | {"extra_options": {"a": [1, -2.5e3, []], "b\"\\": {"configs_hash": "\u00e4"}}}, indent=1).encode()
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     with Recordings() as recordings:
-        for kind, seeds in (("pickle", pickles(recordings)), ("text", texts(recordings))):
+        for kind, seeds in (("pickle", pickles(recordings)), ("text", texts(recordings)), ("config", configs())):
             directory = out / kind
             directory.mkdir(parents=True, exist_ok=True)
             for i, seed in enumerate(seeds):
