@@ -10,6 +10,7 @@
 #include "rank/env.h"
 #include "rank/known.h"
 #include "rank/node.h"
+#include "rank/tuned_map.h"
 #include "rank/where.h"
 
 #include <fcntl.h>
@@ -72,6 +73,36 @@ static bool hashed(struct thread *thread)
     memset(torch, 7, sizeof(torch));
     rs_torch_key_set(torch);
     return fine && (!rs_torch_key(same) || memcmp(torch, same, sizeof(same)) == 0);
+}
+
+/* Names of autotuning results, learned and saved in any order: the shared name follows from the
+ * own one. */
+static bool tuned(struct thread *thread)
+{
+    enum { KERNELS = 3000 };
+    static const char file[] = "cxyabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopq";
+    char own[RS_HEX + 1], shared[RS_HEX + 1], name[RS_TUNED_NAME + 1];
+    uint32_t number = below(thread, KERNELS);
+    struct rs_key key;
+    for (uint32_t i = 0; i < RS_HEX / 8; i++) {
+        uint32_t word = (number + 1) * 2654435761u + i;
+        snprintf(own + 8 * i, 9, "%08x", word);
+        snprintf(shared + 8 * i, 9, "%08x", ~word);
+    }
+    struct rs_name kernel = {.old_file = (const uint8_t *)file,
+                             .old_config = (const uint8_t *)shared,
+                             .new_config = (const uint8_t *)own};
+    struct rs_report report = {.names = &kernel, .name_count = 1};
+    if (!rs_key_from_triton(own, RS_HEX, &key)) {
+        return false;
+    }
+    if (below(thread, 2)) {
+        rs_tuned_learn(&report, 1);
+    } else {
+        rs_tuned_saved_here(&key);
+    }
+    return !rs_tuned_shared(&key, name) ||
+           (memcmp(name, "xy/", 3) == 0 && memcmp(name + 3, shared, RS_HEX) == 0);
 }
 
 static bool primary(struct thread *thread)
@@ -190,13 +221,10 @@ static const struct {
     const char *name;
     bool (*work)(struct thread *thread);
 } works[] = {
-    {"memory of digests", hashed},
-    {"primary ordinal", primary},
-    {"environment", environment},
-    {"where a path lies", where},
-    {"arenas", arena},
-    {"segment and events", node},
-    {"leases", lease},
+    {"memory of digests", hashed}, {"names of results", tuned},
+    {"primary ordinal", primary},  {"environment", environment},
+    {"where a path lies", where},  {"arenas", arena},
+    {"segment and events", node},  {"leases", lease},
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
 static _Atomic int wrong[WORKS], done[WORKS];
