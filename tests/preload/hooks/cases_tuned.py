@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Autotuning results: what one rank measured is everybody's, under each rank's own name."""
+import ctypes
 import os
+import struct
 
 from cases import case
 from cases_store import fresh
 from configs import load, paths, result, save
+from rank import Skipped
 
 
 class Names:
@@ -207,3 +210,31 @@ def in_the_way(rank):
     rank.check(os.path.isdir(names.own), 'the directory is gone')
     rank.equal(rank.names(os.path.dirname(names.own)), [os.path.basename(names.own)], 'names')
     expect(rank)
+
+
+def no_more_links():
+    """From now on this process makes no hard link, as on a file system that has none."""
+    prctl, number = ctypes.CDLL(None).prctl, {'x86_64': 265, 'aarch64': 37}[os.uname().machine]
+    load_number, equal, answer = 0x20, 0x15, 0x06
+    steps = [(load_number, 0, 0, 0), (equal, 0, 1, number), (answer, 0, 0, 0x00050000 | 1), (answer, 0, 0, 0x7fff0000)]
+    code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack('@HP', len(steps), ctypes.addressof(code)))
+    set_no_new_privileges, set_seccomp, filtered = 38, 22, 2
+    if prctl(set_no_new_privileges, 1, 0, 0, 0) or prctl(set_seccomp, filtered, program):
+        raise Skipped('no seccomp filters here')
+
+
+@case('open rename', 'without hard links results stay this rank\'s own')
+def no_links(rank):
+    names = Names(rank)
+    no_more_links()
+    names.put(shared=THEIRS)
+    rank.equal(load(names.own), None, 'what is read')
+    save(names.own, MINE)
+    names.disk(MINE, THEIRS)
+    rank.equal(load(names.own), MINE, 'what is read then')
+    os.unlink(names.shared)
+    save(names.own, REFINED)
+    names.disk(REFINED, None)
+    rank.equal(load(names.own), REFINED, 'what is read with nothing shared')
+    expect(rank, stored=2)
