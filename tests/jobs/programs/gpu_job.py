@@ -120,10 +120,9 @@ def main():
         blob, _ = torch.compiler.save_cache_artifacts()
         with open(options.save, "wb") as file:
             file.write(blob)
-    report.write(options.report, gpu=True, devices=options.device, results=results, chosen=tuned.chosen,
     if beside:
         beside.end()
-    report.write(options.report, gpu=True, devices=options.device, results=results,
+    report.write(options.report, gpu=True, devices=options.device, results=results, chosen=tuned.chosen,
                  blob_ordinals=report.ordinals_in(blob))
     if options.group:
         dist.destroy_process_group()
