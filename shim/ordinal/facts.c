@@ -58,6 +58,20 @@ static void details_facts(struct rs_report *report, const struct rs_graph *graph
     }
 }
 
+/* Kernels that wait for their first launch with more than one configuration. */
+static uint32_t count_choices(const struct rs_graph *graph)
+{
+    uint32_t count = 0, results, second;
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
+        count += rs_node(graph, i)->kind == RS_NODE_CALL &&
+                 rs_class_word(graph, i) == RS_WORD_CachingAutotuner &&
+                 rs_state_get(graph, i, RS_WORD_compile_results, &results) &&
+                 rs_node(graph, results)->kind == RS_NODE_LIST &&
+                 rs_child(graph, results, 1, &second);
+    }
+    return count;
+}
+
 static void entry_facts(struct rs_engine *engine, const struct rs_graph *graph)
 {
     uint32_t value;
@@ -70,6 +84,7 @@ static void entry_facts(struct rs_engine *engine, const struct rs_graph *graph)
         rs_node(graph, value)->kind == RS_NODE_STR && rs_node_text(graph, value).size == RS_NAME) {
         engine->wrapper = rs_node_text(graph, value);
     }
+    engine->report->choices = count_choices(graph);
 }
 
 /* Every string of an AOT entry that is an FX key and nothing else. */

@@ -64,6 +64,8 @@ struct rs_report {
     /* fx_entry: static autotuners whose name is / isn't the hash of their kernel's source */
     uint32_t kernels_named;
     uint32_t kernels_left;
+    /* fx_entry: static autotuners with several configurations: each will be measured and saved */
+    uint32_t choices;
     /* fx_entry, after a rewrite: its kernels (in the arena) */
     const struct rs_name *names;
     uint32_t name_count;

@@ -9,11 +9,13 @@
 #include "rank/tuned_map.h"
 #include "rank/wait.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* What this thread measures for others, and whose results it is about to look up. */
 struct thread_place {
     bool set;
+    unsigned left; /* results that are still to come; UINT_MAX: not known */
     struct rs_place place;
 };
 static __thread struct thread_place measured, loaded;
@@ -57,7 +59,7 @@ static void ask(struct rs_node *node, const struct rs_place *place, bool *active
     enum rs_lease_verdict verdict = rs_lease_ask(&node->store, node->slot, place, &takeover);
     *active = verdict == RS_LEASE_WAIT;
     if (verdict == RS_LEASE_PRODUCER) {
-        measured = (struct thread_place){true, *place};
+        measured = (struct thread_place){true, UINT_MAX, *place};
         rs_tuning_works();
     }
 }
@@ -70,21 +72,23 @@ void rs_tuning_works(void)
     }
 }
 
-void rs_tuning_begin(const struct rs_where *where)
+void rs_tuning_begin(const struct rs_where *where, unsigned choices)
 {
     struct rs_known known = rs_known_find(&where->key);
     struct rs_node *node = tied();
     bool active;
-    if (node && known.treatment == RS_TREAT_CANONICAL && !(known.flags & RS_FLAG_COLLECTIVES)) {
+    if (node && choices && known.treatment == RS_TREAT_CANONICAL &&
+        !(known.flags & RS_FLAG_COLLECTIVES)) {
         struct rs_place place = place_after(where);
         rs_tuning_over();
         ask(node, &place, &active);
+        measured.left = choices;
     }
 }
 
 void rs_tuning_reads(const struct rs_where *where)
 {
-    loaded = (struct thread_place){true, place_after(where)};
+    loaded = (struct thread_place){true, 0, place_after(where)};
 }
 
 /* True: the result is there now, or nobody is left to wait for, and somebody may ask again. */
@@ -176,7 +180,7 @@ void rs_tuning_look_triton(struct rs_where *where)
     errno = saved;
 }
 
-void rs_tuning_saved(const struct rs_where *where)
+void rs_tuning_saved(const struct rs_where *where, bool first)
 {
     int saved = errno;
     struct rs_node *node = measured.set ? tied() : NULL;
@@ -184,8 +188,12 @@ void rs_tuning_saved(const struct rs_where *where)
     if (!node) {
         return;
     }
-    if (same_place(&measured.place, &place)) {
-        rs_tuning_over(); /* Triton's: one result for each lease */
+    /* Triton's lease is for this one result. And with the last of a graph's nobody waits any
+     * longer: torch looks up some that never come (2.14 and later, reductions with one
+     * configuration). */
+    measured.left -= first && measured.left > 0 && measured.left < UINT_MAX;
+    if (same_place(&measured.place, &place) || measured.left == 0) {
+        rs_tuning_over();
     } else {
         rs_tuning_works();
         rs_lease_nudge(&node->store, node->slot, &measured.place);

@@ -18,8 +18,9 @@
 
 #include "rank/where.h"
 
-/* This thread has stored the graph at WHERE, for which it held the lease. */
-void rs_tuning_begin(const struct rs_where *where);
+/* This thread has stored the graph at WHERE, for which it held the lease, and will measure so many
+ * of its kernels. */
+void rs_tuning_begin(const struct rs_where *where, unsigned choices);
 
 /* This thread has opened the graph at WHERE: what it looks up next are its kernels' results. */
 void rs_tuning_reads(const struct rs_where *where);
@@ -37,8 +38,8 @@ void rs_tuning_look(struct rs_where *where);
 /* The same for RS_SHAPE_TRITON_TUNED. */
 void rs_tuning_look_triton(struct rs_where *where);
 
-/* A result has been saved at WHERE. */
-void rs_tuning_saved(const struct rs_where *where);
+/* A result has been saved at WHERE, by this process for the FIRST time. */
+void rs_tuning_saved(const struct rs_where *where, bool first);
 
 /* In a fork child: it measures nothing for anybody. */
 void rs_tuning_forked(void);

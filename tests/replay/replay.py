@@ -143,6 +143,16 @@ class Tests:
                 self.check(f"text {where}", self.source_differs, path, device)
                 self.check(f"back {where}", self.goes_back, path)
         self.check(f"wrappers {case.name}", self.wrappers_match, case)
+        self.check(f"choices {case.name}", self.choices_were_measured, case)
+
+    def choices_were_measured(self, case):
+        """Kernels that the entries hold in several configurations are those for which the recorded job saved a
+        result; one kernel in two graphs is measured once."""
+        for device in (0, 1):
+            entries = [path for path in self.recordings.entries(case, device) if "fxgraph" in path.parts]
+            choices = sum(int(self.engine.scan(path)["choices"]) for path in entries)
+            results = len(list((case / f"dev{device}_inductor").rglob("*.best_config")))
+            assert choices == results, f"cuda:{device}: {choices} choices, {results} results"
 
     def thirty_kernels(self):
         """Forward and backward of `blocks` have 30 kernels, each with its name."""
