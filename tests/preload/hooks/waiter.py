@@ -22,6 +22,7 @@ import types
 
 PR_SET_PDEATHSIG = 1
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 # The details are read by the rules of the version that made them.
 sys.modules['torch'] = types.ModuleType('torch')
 sys.modules['torch'].__version__ = '2.11.0'
