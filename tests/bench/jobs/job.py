@@ -84,7 +84,7 @@ class Bench:
     def __init__(self, args, backend):
         self.args, self.backend = args, backend
         self.results = results.Results(args.json)
-        self.machine = self.results.machine(results.describe(backend))
+        self.machine = results.describe(backend)
         self.clock = Clock(args.budget_minutes)
         self.commit = results.commit()
         self.job = f"train, {args.blocks} blocks" + (", untuned" if args.untuned else "")
@@ -109,10 +109,10 @@ class Bench:
         with place.Place(self.backend, self.args, mode, ranks, cores) as here:
             for phase in ("cold", "warm"):
                 figures = here.run(phase, min(DEADLINE_S, max(1.0, self.clock.left())))
-                runs.append({"machine": self.machine, "job": self.job, "round": stamp, "cores": cores, "ranks": ranks,
+                runs.append({"job": self.job, "round": stamp, "cores": cores, "ranks": ranks,
                              "mode": mode, "phase": phase, "commit": self.commit,
                              "date": datetime.now(timezone.utc).isoformat(timespec="seconds"), **figures})
-        self.results.add(runs)
+        self.results.add(self.machine, runs)
         self.clock.took((cores, ranks, mode), time.monotonic() - began)
         cold, warm = runs
         print(f"{mode:11} x{ranks:<2} cores {cores:3}: first step {cold['first_step_s']:6.1f} s cold {warm['first_step_s']:5.1f} s warm, "
@@ -130,7 +130,7 @@ class Bench:
 
     def run(self):
         for turn in range(self.args.repeat):
-            stamp, alone = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S"), None
+            stamp, alone = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S}-{os.getpid()}", None
             for cores, ranks, mode in self.plan(turn):
                 if not self.clock.permits((cores, ranks, mode)):
                     print("the rest would not end within the budget")
@@ -169,12 +169,12 @@ def main():
         return 0
     args.untuned |= backend.kind == "pretend"
     bench = Bench(args, backend)
-    print(f"{page.machine_line(bench.results.data['machines'][bench.machine])}\nadding to {args.json}", flush=True)
+    print(f"{page.machine_line(bench.machine)}\nadding to {args.json}", flush=True)
     try:
         bench.run()
     except KeyboardInterrupt:
         print("interrupted; what was measured is kept")
-    if bench.results.runs:
+    if bench.results.data["runs"]:
         print("\n" + page.tables(bench.results.data))
         draw(args.json)
     return 1 if bench.failed else 0

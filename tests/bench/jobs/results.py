@@ -6,6 +6,7 @@ its runs.
 
 A round is one turn through all modes within minutes: ratios are made inside a round, medians over rounds.
 """
+import fcntl
 import json
 import os
 import statistics
@@ -54,30 +55,32 @@ def commit():
 class Results:
     def __init__(self, path):
         self.path = Path(path)
+        self.read()
+
+    def read(self):
         self.data = {"schema": SCHEMA, "machines": [], "runs": []}
         if self.path.exists():
             self.data = json.loads(self.path.read_text())
             if self.data.get("schema") != SCHEMA:
-                raise SystemExit(f"{path} has schema {self.data.get('schema')}, this program writes {SCHEMA}")
+                raise SystemExit(f"{self.path} has schema {self.data.get('schema')}, this program writes {SCHEMA}")
 
-    @property
-    def runs(self):
-        return self.data["runs"]
-
-    def machine(self, description):
-        machines = self.data["machines"]
-        if description not in machines:
-            machines.append(description)
-        return machines.index(description)
-
-    def add(self, runs):
-        """Adds runs and saves all: a command that is killed later has lost nothing. One line per run."""
-        self.runs.extend(runs)
+    def add(self, machine, runs):
+        """Adds runs and saves all: a command that is killed later has lost nothing, one that runs at the same time loses
+        nothing either. One line per run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        lines = ",\n".join(json.dumps(run) for run in self.runs)
-        machines = ",\n".join(json.dumps(machine) for machine in self.data["machines"])
+        with open(f"{self.path}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.read()
+            machines = self.data["machines"]
+            if machine not in machines:
+                machines.append(machine)
+            self.data["runs"] += [dict(run, machine=machines.index(machine)) for run in runs]
+            self.write()
+
+    def write(self):
+        parts = (",\n".join(json.dumps(one) for one in self.data[name]) for name in ("machines", "runs"))
         part = self.path.with_name(self.path.name + ".part")
-        part.write_text(f'{{"schema": {SCHEMA},\n"machines": [\n{machines}],\n"runs": [\n{lines}]}}\n')
+        part.write_text('{{"schema": {},\n"machines": [\n{}],\n"runs": [\n{}]}}\n'.format(SCHEMA, *parts))
         os.replace(part, self.path)
 
 

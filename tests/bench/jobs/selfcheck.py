@@ -43,22 +43,19 @@ def leader():
           f"at the deadline rank and worker are killed (seen {stuck})")
 
 
-def runs(machine, turn, mode, ranks, cold_s, cpu_s):
-    common = {"machine": machine, "job": "job", "round": turn, "cores": "all", "mode": mode, "ranks": ranks, "commit": "c",
+def runs(turn, mode, ranks, cold_s, cpu_s):
+    common = {"job": "job", "round": turn, "cores": "all", "mode": mode, "ranks": ranks, "commit": "c",
               "date": "2000-01-01T00:00:00", "fx_miss": ranks, "aot_miss": 0, "files": 7, "bytes": 2500000}
     return [dict(common, phase="cold", first_step_s=cold_s, cpu_s=cpu_s + 5.0), dict(common, phase="warm", first_step_s=1.0, cpu_s=5.0)]
 
 
 def figures(folder):
     path, machine = os.path.join(folder, "data.json"), {"backend": "cpu", "cpu": "x", "cores": 1, "ram_gib": 1, "gpus": [], "driver": None, "kernel": "k"}
-    for turn, alone, many, cpu in (("a", 10.0, 30.0, 20.0), ("b", 20.0, 40.0, 30.0), ("c", 10.0, 50.0, 70.0)):
-        # Three commands: each reads what the one before it has written.
-        file = results.Results(path)
-        index = file.machine(dict(machine))
-        file.add(runs(index, turn, "plain", 1, alone, 9.0) + runs(index, turn, "library", 4, many, cpu))
-    file = results.Results(path)
-    file.add(runs(file.machine(dict(machine, cores=2)), "d", "plain", 1, 99.0, 9.0))
-    file.add(runs(0, "e", "library", 4, 1000.0, 1.0)[:1])
+    commands = [results.Results(path) for _ in range(3)]  # at the same time: none knows what the others will add
+    for command, turn, alone, many, cpu in zip(commands, "abc", (10.0, 20.0, 10.0), (30.0, 40.0, 50.0), (20.0, 30.0, 70.0)):
+        command.add(dict(machine), runs(turn, "plain", 1, alone, 9.0) + runs(turn, "library", 4, many, cpu))
+    commands[0].add(dict(machine, cores=2), runs("d", "plain", 1, 99.0, 9.0))
+    commands[1].add(machine, runs("e", "library", 4, 1000.0, 1.0)[:1])
     data = results.Results(path).data
     check(len(data["machines"]) == 2 and len(data["runs"]) == 15, "commands add to one file; equal machines are one")
     rows = next(rows for series, rows in results.summarise(data["runs"]).items() if series.machine == 0)
