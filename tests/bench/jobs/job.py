@@ -87,7 +87,7 @@ class Bench:
         self.machine = results.describe(backend)
         self.clock = Clock(args.budget_minutes)
         self.commit = results.commit()
-        self.job = f"train, {args.blocks} blocks" + (", untuned" if args.untuned else "")
+        self.job = f"train, blocks {args.blocks}" + (", untuned" if args.untuned else "")
         self.failed = 0
 
     def plan(self, turn):

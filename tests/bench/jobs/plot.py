@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First step and CPU seconds over the number of ranks, one row of two plots for each series of a file of measurements.
-Needs matplotlib."""
+"""First step and CPU seconds over the number of ranks, each by that of one rank alone in the same round: seconds of
+different rounds may come from a busy machine and an idle one. One row of two plots for each series of a file of
+measurements. Needs matplotlib."""
 import results
 from page import BACKENDS, CORES
 
@@ -26,15 +27,12 @@ def draw(figure_axes, series, rows, machine):
     left, right = figure_axes
     for mode in [mode for mode in MODES if any(row.mode == mode for row in rows)]:
         mine = [row for row in rows if row.mode == mode]
-        curve(left, mine, lambda row: row.cold, color=MODES[mode], label=mode)
-        curve(right, mine, lambda row: row.cpu, color=MODES[mode], label=mode)
-    alone = next((row for row in rows if (row.mode, row.ranks) == ("plain", 1)), None)
-    if alone:
-        left.axhline(alone.cold.median, color="0.6", linewidth=1, linestyle="--")
-        right.axhline(alone.cpu.median, color="0.6", linewidth=1, linestyle="--")
+        curve(left, mine, lambda row: row.ratio, color=MODES[mode], label=mode)
+        curve(right, mine, lambda row: row.cpu_ratio, color=MODES[mode], label=mode)
     ranks = sorted({row.ranks for row in rows})
-    for axes, text in ((left, "cold first step, s"), (right, "CPU seconds above warm, all ranks")):
-        axes.set(xlabel="ranks", ylabel=text, xscale="log", ylim=(0, None))
+    for axes, text in ((left, "cold first step"), (right, "CPU s above warm")):
+        axes.set(xlabel="ranks", ylabel=f"{text}, one rank = 1", xscale="log", ylim=(0, None))
+        axes.axhline(1, color="0.6", linewidth=1, linestyle="--")
         axes.set_xticks(ranks, map(str, ranks))
         axes.minorticks_off()
         axes.grid(alpha=0.3)
@@ -49,7 +47,7 @@ def plot(data, path):
     except ImportError:
         return False
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "rankshare"  # equal data, equal file
+    matplotlib.rcParams.update({"svg.hashsalt": "rankshare", "svg.fonttype": "none"})  # equal data, equal small file
     from matplotlib import pyplot
     table = results.summarise(data["runs"])
     figure, grid = pyplot.subplots(len(table), 2, figsize=(10, 3.6 * len(table)), squeeze=False, layout="constrained")

@@ -121,6 +121,7 @@ class Row:
     warm: Spread
     ratio: Spread     # cold first step by that of one plain rank alone in the same round
     cpu: Spread       # CPU seconds of all ranks cold, less the same warm
+    cpu_ratio: Spread
     last: dict        # of the last cold run: misses, files, bytes
 
 
@@ -145,7 +146,7 @@ def summarise(runs):
         alone = of.get(("plain", 1))
         for (mode, ranks), (cold, warm) in of.items():
             row = table.setdefault(series, {}).setdefault((mode, ranks), Row(
-                mode, ranks, 0, Spread([]), Spread([]), Spread([]), Spread([]), {}))
+                mode, ranks, 0, *(Spread([]) for _ in range(5)), {}))
             row.rounds += 1
             row.cold.values.append(cold["first_step_s"])
             row.warm.values.append(warm["first_step_s"])
@@ -153,5 +154,6 @@ def summarise(runs):
             row.last = cold
             if alone:
                 row.ratio.values.append(cold["first_step_s"] / alone[0]["first_step_s"])
+                row.cpu_ratio.values.append(row.cpu.values[-1] / (alone[0]["cpu_s"] - alone[1]["cpu_s"]))
     return {series: sorted(rows.values(), key=lambda row: (row.ranks, order.index(row.mode)))
             for series, rows in sorted(table.items())}
