@@ -41,6 +41,13 @@ def words(known):
     return parse
 
 
+def setting(text):
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text}: not NAME=VALUE")
+    return name, value
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog="Cores: all, one (for each rank), or a number for all ranks together.")
     parser.add_argument("--ranks", type=numbers, default=[1, 2, 4, 8, 16])
@@ -53,6 +60,7 @@ def parse():
     parser.add_argument("--blocks", type=int, default=4, help="of the transformer (4)")
     parser.add_argument("--untuned", action="store_true", help="each kernel has one configuration; "
                         "always so on pretended GPUs, where measuring costs much and tells nothing")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", type=setting, help="a variable of all ranks")
     parser.add_argument("--env", type=Path, default=place.default_environment(), help="the environment that ci/torch-env makes")
     parser.add_argument("--library", default="build/librankshare.so")
     parser.add_argument("--tool", default="build/rankshare")
@@ -87,7 +95,7 @@ class Bench:
         self.machine = results.describe(backend)
         self.clock = Clock(args.budget_minutes)
         self.commit = results.commit()
-        self.job = f"train, blocks {args.blocks}" + (", untuned" if args.untuned else "")
+        self.job = ", ".join([f"train, blocks {args.blocks}", *["untuned"] * args.untuned, *map("=".join, args.set)])
         self.failed = 0
 
     def plan(self, turn):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PRETENDED = 16
-DROPPED = ("RANKSHARE", "TORCHINDUCTOR", "TRITON", "CUDA_VISIBLE", "FAKECUDA", "LD_", "PYTHON")
+DROPPED = ("RANKSHARE", "TORCHINDUCTOR", "TRITON", "FAKECUDA", "LD_PRELOAD", "PYTHONDONTWRITEBYTECODE")
 WAITED = ("fx_waited", "aot_waited", "triton_waited", "leases", "views", "unproductive", "wait_timeouts", "wait_silent",
           "wait_stalled", "segment_errors")
 
@@ -48,14 +48,20 @@ class Backend:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
         kept.update(OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore", CUBLAS_WORKSPACE_CONFIG=":4096:8",
                     TORCHINDUCTOR_FX_GRAPH_CACHE="1", TORCHINDUCTOR_AUTOGRAD_CACHE="1")
+        kept.setdefault("PYTHONUSERBASE", os.path.expanduser("~/.local"))  # HOME will be another one
         if self.stubs:
             kept.update(LD_LIBRARY_PATH=self.stubs, TRITON_LIBCUDA_PATH=self.stubs,
                         FAKECUDA_DEVICES=str(self.devices))
-        elif "LD_LIBRARY_PATH" in os.environ:
-            kept["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+            for name in ("PYTHONPATH", "CUDA_VISIBLE_DEVICES"):
+                kept.pop(name, None)
         if self.kind == "cpu":
             kept["CUDA_VISIBLE_DEVICES"] = ""
         return kept
+
+    def visible(self, rank):
+        """The one device of a rank: of those that this job was given."""
+        given = self.environment().get("CUDA_VISIBLE_DEVICES")
+        return given.split(",")[rank % self.devices] if given else str(rank % self.devices)
 
     def ask(self, program):
         """What a program prints in this Python; empty when it fails. The first one reads torch from the disk."""
@@ -118,11 +124,11 @@ class Place:
         result.update(HOME=str(self.root / "home"), TMPDIR=str(self.root / "tmp"), RANK=str(rank), LOCAL_RANK=str(rank),
                       WORLD_SIZE=str(self.ranks), TORCHINDUCTOR_CACHE_DIR=str(self.cache(rank)))
         if self.mode.visible and self.backend.devices:
-            result["CUDA_VISIBLE_DEVICES"] = str(rank % self.backend.devices)
+            result["CUDA_VISIBLE_DEVICES"] = self.backend.visible(rank)
         if self.mode.library:
             result.update(LD_PRELOAD=os.path.abspath(self.args.library), RANKSHARE="1", RANKSHARE_SEGMENT=self.segment,
                           RANKSHARE_JOB=phase)
-        return result
+        return {**result, **dict(self.args.set)}
 
     def command(self, rank, phase, folder):
         number = 0 if self.mode.visible else rank % max(1, self.backend.devices)
