@@ -61,11 +61,16 @@ bool stats_summary(const struct view_job *job, FILE *out)
     size_t ranks = count_ranks(job);
     fprintf(out, "%zu rank%s", ranks, ranks == 1 ? "" : "s");
     print_kind(out, "FX graphs", c[RS_C_fx_misses], c[RS_C_fx_hits], c[RS_C_fx_waited]);
-    if (c[RS_C_aot_hits])
-        fprintf(out, "; AOTAutograd entries: %s of %s loaded", format_count(text, c[RS_C_aot_hits]),
-                format_count(other, c[RS_C_aot_hits] + c[RS_C_aot_misses]));
+    uint64_t traces = c[RS_C_aot_hits] + c[RS_C_aot_waited];
+    if (traces)
+        fprintf(out, "; AOTAutograd entries: %s of %s loaded", format_count(text, traces),
+                format_count(other, traces + c[RS_C_aot_misses]));
     print_kind(out, "Triton kernels", c[RS_C_triton_misses], c[RS_C_triton_hits],
                c[RS_C_triton_waited]);
+    uint64_t measured = c[RS_C_configs_stored] + c[RS_C_configs_second];
+    if (measured + c[RS_C_configs_taken])
+        fprintf(out, "; autotuning results: %s measured, %s taken", format_count(text, measured),
+                format_count(other, c[RS_C_configs_taken]));
     if (c[RS_C_wait_ns])
         fprintf(out, "; waited %s in all", format_duration(text, c[RS_C_wait_ns]));
     uint64_t refused = view_refused(c);

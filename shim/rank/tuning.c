@@ -123,6 +123,7 @@ static void await_config(struct rs_node *node, struct rs_where *where)
         bool again = await(node, &loaded.place, config_there, where);
         if (config_there(where)) {
             (void)rs_tuned_look(where);
+            rs_count(RS_C_configs_taken, rs_primary() == 0); /* there no name is made */
             return;
         }
         if (!again) {

@@ -68,9 +68,10 @@ static void print_report(const struct rs_report *report)
            rs_kind_name(report->kind), rs_reason_name(report->reason), report->sites,
            report->none_sites, rs_report_ordinal(report), report->comms, report->dtensor,
            rs_flags_of(report, RECORDED_TORCH), report->grad_enabled);
-    printf("choices=%u\tnamed=%u\tleft=%u\tkeys=%u\twhere=%zu\tprivate=%d\tdevice=%s\ttriton=%s\ttorch_key=",
-           report->choices, report->kernels_named, report->kernels_left, report->key_count, report->where,
-           report->private_ordinal, report->device_name, report->triton_version);
+    printf("choices=%u\tnamed=%u\tleft=%u\tkeys=%u\twhere=%zu\tprivate=%d\tdevice=%s\ttriton=%"
+           "s\ttorch_key=",
+           report->choices, report->kernels_named, report->kernels_left, report->key_count,
+           report->where, report->private_ordinal, report->device_name, report->triton_version);
     for (unsigned i = 0; report->has_torch_key && i < RS_TORCH_KEY_SIZE; i++) {
         printf("%02x", report->torch_key[i]);
     }

@@ -16,7 +16,7 @@ struct process {
     struct {
         enum rs_counter counter;
         uint64_t value;
-    } counts[8];
+    } counts[12];
     const char *torch; /* NULL: 2.11.0 */
     struct {
         enum rs_event_type type;
@@ -40,6 +40,9 @@ static const struct process processes[] = {
                 {RS_C_fx_hits, 1},
                 {RS_C_fx_waited, 1},
                 {RS_C_wait_ns, 4200000000u},
+                {RS_C_aot_waited, 1},
+                {RS_C_configs_second, 1},
+                {RS_C_configs_taken, 6},
                 {RS_C_views, 2},
                 {RS_C_keys_native, 1},
                 {RS_C_REFUSED + RS_REFUSED_rank_specific - 1, 1},
@@ -106,7 +109,7 @@ static int fill(struct rs_store *store, const struct process *process)
         rs_slot_versions(store, slot, process->torch ? process->torch : "2.11.0", "3.6.0",
                          "NVIDIA H200");
     }
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < sizeof(process->counts) / sizeof(process->counts[0]); i++)
         rs_slot_count(slot, process->counts[i].counter, process->counts[i].value);
     for (size_t i = 0; i < 4 && process->events[i].key; i++) {
         struct rs_key key = {{process->events[i].key}};

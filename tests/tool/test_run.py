@@ -101,7 +101,8 @@ def summary_cases(context, run, _library):
         context.refuse(
             0, *run, "--segment", name, "--job", "train", "--", context.fill_program, name,
             error=r"^rankshare: 2 ranks; FX graphs: 2 compiled, 2 of 4 loaded \(50 %, 1 after waiting\); "
-                  r"Triton kernels: 0 compiled, 5 of 5 loaded \(100 %\); waited 4\.2 s in all; refused: 1 ")
+                  r"AOTAutograd entries: 1 of 1 loaded; Triton kernels: 0 compiled, 5 of 5 loaded \(100 %\); "
+                  r"autotuning results: 1 measured, 6 taken; waited 4\.2 s in all; refused: 1 ")
 
     yield "run: one line at the end", one_line
 
