@@ -104,6 +104,30 @@ Test(wait, never_again_after_a_timeout)
     cr_assert_eq(counter(RS_C_wait_timeouts), 1, "no wait, no timeout");
 }
 
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+/* A wait for an autotuning result leaves half of what there is to graphs, and is no timeout. */
+Test(wait, results_leave_half)
+{
+    rs_config.wait_s = 4;
+    what.there = never;
+    cr_assert_eq(wait_once(), RS_WAITED_OVER);
+    uint64_t results = counter(RS_C_wait_ns);
+    cr_assert(results >= 2 * second - second / 100 && results < 3 * second, "%llu ns",
+              (unsigned long long)results);
+    cr_assert_eq(wait_once(), RS_WAITED_NOT, "nothing is left for results");
+    cr_assert_eq(counter(RS_C_wait_timeouts), 0);
+    what.there = NULL;
+    cr_assert_eq(wait_once(), RS_WAITED_OVER);
+    uint64_t graphs = counter(RS_C_wait_ns) - results;
+    cr_assert(graphs >= second && graphs < 3 * second, "%llu ns", (unsigned long long)graphs);
+    cr_assert_eq(counter(RS_C_wait_timeouts), 1);
+}
+
 Test(wait, none_with_nothing_to_spend)
 {
     rs_config.wait_s = 0;
