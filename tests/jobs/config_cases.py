@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where torch keeps what it compiles; Triton alone."""
+"""Where torch keeps what it compiles; another torch; Triton alone."""
+
+import dataclasses
 
 import rig
-from case import gpu
+from case import DEVICES, environment_of, gpu
 
 PAIR = (0, 3)
 
@@ -22,4 +24,10 @@ def stampede(test):
         test.expect(len(sizes) == 1, f"{phase}: images of {sizes} bytes")
 
 
-ALL = {"bundled-entries": bundled, "stampede": stampede}
+def user_26(test):
+    """The same job with torch 2.6, where it is there: make torch-env TORCH_VERSION=2.6.0"""
+    test.place.setup = dataclasses.replace(test.setup, environment=environment_of(test, "2.6.0"))
+    test.cold_and_warm(lambda _: [gpu("user", device) for device in DEVICES])
+
+
+ALL = {"bundled-entries": bundled, "stampede": stampede, "user-2.6": user_26}

@@ -14,7 +14,11 @@ from pathlib import Path
 REST_S, LIMIT_S = 3, 120
 
 
-HOW = {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL)}
+def fail():
+    raise RuntimeError("this compiler broke")
+
+
+HOW = {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "fail": fail, "slow": lambda: None}
 
 
 def prepare(folder, how):
@@ -38,10 +42,13 @@ def prepare(folder, how):
 class Beside:
     """A rank that comes when the other one compiles, which makes that one the producer."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, stopped):
         self.note = Path(folder, "settled." + os.environ["RANK"])
+        self.stopped = stopped
         while not Path(folder, "compiling").exists():
             time.sleep(0.05)
+        if stopped:  # a job manager's SIGTERM: the wish that this rank end after its step
+            signal.signal(signal.SIGTERM, lambda *_: self.note.touch())
         threading.Thread(target=self.watch, daemon=True).start()
 
     def watch(self):
@@ -53,7 +60,10 @@ class Beside:
             now = time.clock_gettime(clock)
             if now - used > 0.01:
                 used, since = now, time.monotonic()
-        self.note.touch()
+        if self.stopped:
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            self.note.touch()
 
     def end(self):
         self.note.touch()

@@ -56,11 +56,21 @@ def run_user(device, options):
     assert result.device == device, (result.device, device)
 
 
+def run_tried(device, options):
+    """The same by a careful program, which goes on without compiled code."""
+    try:
+        run_user(device, options)
+    except Exception:
+        with torch.no_grad():
+            user_function(torch.zeros(4096, device=device))
+
+
 def run_small(device, options):
     together.train(torch.compile(together.Network().to(device)), device, options)
 
 
-RUN = {"jit": run_jit, "user": run_user, "small": run_small, **inference.RUN, **together.RUN, **tuned.RUN}
+RUN = {"jit": run_jit, "user": run_user, "tried": run_tried, "small": run_small, **inference.RUN, **settings.RUN,
+       **together.RUN, **tuned.RUN}
 
 
 def parse():
@@ -77,6 +87,7 @@ def parse():
     parser.add_argument("--pretend", help="a version of torch to be taken for")
     parser.add_argument("--accident", choices=accident.HOW, help="what happens to the first compilation")
     parser.add_argument("--beside", help="folder where ranks with and beside an accident meet")
+    parser.add_argument("--stopped", action="store_true", help="gets SIGTERM when it has come to rest")
     parser.add_argument("--load", help="a saved Mega-Cache to start from")
     parser.add_argument("--save", help="where to save a Mega-Cache at the end")
     return parser.parse_args()
@@ -98,7 +109,7 @@ def prepare(options):
     if options.accident:
         accident.prepare(options.beside, options.accident)
     elif options.beside:
-        return accident.Beside(options.beside)
+        return accident.Beside(options.beside, options.stopped)
     return None
 
 

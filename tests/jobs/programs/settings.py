@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of torch that are given on gpu_job.py's command line."""
+"""Settings of torch that are given on gpu_job.py's command line, and a mode that is but another graph."""
 
 import importlib
 
@@ -18,3 +18,11 @@ def apply(text):
 def pretend(version):
     """As under a torch that nobody knows."""
     torch.__version__ = torch.torch_version.TorchVersion(version)
+
+
+def run_another(device, options):
+    with torch.no_grad():
+        torch.compile(lambda x: torch.sin(x) * 3, fullgraph=True)(torch.zeros(4096, device=device))
+
+
+RUN = {"another": run_another}
