@@ -9,6 +9,19 @@ from case import DEVICES, environment_of, gpu
 PAIR = (0, 3)
 
 
+def disabled(test):
+    """Caches switched off: no keys, no waits, and the tool says so."""
+    off = {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+    test.cold_and_warm(lambda _: [gpu("user", device, variables=off) for device in PAIR])
+    kept = [path for path in test.place.cache().rglob("*") if path.is_file() and path.parts[-3] == "fxgraph"]
+    test.expect(not kept, f"entries: {kept}")
+    if test.stats:
+        waited = sum(rank["counters"]["wait_ns"] for rank in test.stats.ranks())
+        test.expect(waited == 0, f"ranks waited {waited / 1e9:.1f} s")
+    test.explained("stats", "only Triton kernels were seen, no graph")
+    test.explained("doctor", "torch's caches are switched off", "only Triton kernels were seen", variables=off)
+
+
 def bundled(test):
     """bundled_autograd_cache: whole graphs inside AOTAutograd entries stay native."""
     test.cold_and_warm(lambda _: [gpu("user", device, config="functorch.bundled_autograd_cache=True") for device in PAIR])
@@ -30,4 +43,4 @@ def user_26(test):
     test.cold_and_warm(lambda _: [gpu("user", device) for device in DEVICES])
 
 
-ALL = {"bundled-entries": bundled, "stampede": stampede, "user-2.6": user_26}
+ALL = {"caches-off": disabled, "bundled-entries": bundled, "stampede": stampede, "user-2.6": user_26}
