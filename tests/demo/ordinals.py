@@ -83,13 +83,14 @@ def rewrite_text(text, to):
 
 @functools.lru_cache(maxsize=64)
 def kernel_literals(source):
-    """{kernel's name: its literal} of a wrapper's async_compile.triton(...) calls."""
-    literals = {}
+    """(kernel's name, its literal) of a wrapper's async_compile.triton(...) calls. Up to torch 2.5 all kernels
+    may have one name there."""
+    literals = []
     for node in ast.walk(ast.parse(source)):
         if (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "triton" and len(node.args) >= 2
                 and all(isinstance(arg, ast.Constant) for arg in node.args[:2])):
-            literals[node.args[0].value] = node.args[1].value
+            literals.append((node.args[0].value, node.args[1].value))
     return literals
 
 
@@ -97,7 +98,7 @@ def kernel_names(source, to):
     """{old name: new name} of the kernel files of a wrapper that is rewritten to TO. Names that are not
     the hash of their text (templates) stay."""
     names = {}
-    for literal in kernel_literals(source).values():
+    for _, literal in kernel_literals(source):
         names[code_name(literal)] = code_name(rewrite_text(literal, to))
     return names
 
@@ -411,7 +412,7 @@ def splice(artifact, integers, strings):
 def _autotuner_names(artifact, source, to, torch_key):
     """{old name: new name} of the static autotuners whose old name is the hash of their kernel."""
     names = {}
-    literals = kernel_literals(source)
+    literals = dict(kernel_literals(source))
     for tuner in artifact.find("StaticallyLaunchedAutotuner"):
         fields = tuner.fields()
         literal = literals.get(fields.get("kernel_name"))
