@@ -145,8 +145,8 @@ clean:
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
-	@echo 'targets: all demo test test-long test-torch test-torch-all test-torch-quick torch-env test-gpu unit asan ubsan tsan'
-	@echo '         fuzz bench bench-job lint format install uninstall clean'
+	@echo 'targets: all demo test test-long test-torch test-torch-all test-torch-quick test-matrix torch-env test-gpu unit'
+	@echo '         asan ubsan tsan fuzz bench bench-job lint format install uninstall clean'
 
 .PHONY: all test test-long unit asan ubsan tsan sanitized sanitized-unit install uninstall lint format clean help \
         demo fuzz bench test-torch test-torch-all test-torch-quick torch-env test-gpu

@@ -184,9 +184,10 @@ static void tell_alone(const struct telling *telling, const struct view_job *job
 static void tell_silence(const struct telling *telling, const uint64_t *counters)
 {
     if (counters[RS_C_keys_triton] && !counters[RS_C_details_fx] && !counters[RS_C_details_aot])
-        tell(telling, "only Triton kernels were seen, no graph: torch.compile was not used, its "
-                      "caches are switched off (force_disable_caches, fx_graph_cache), or these "
-                      "graphs are not cached");
+        tell(telling,
+             "only Triton kernels were seen, no graph: torch.compile was not used, its "
+             "caches are switched off (force_disable_caches; fx_graph_cache, off by default "
+             "before PyTorch 2.5), or these graphs are not cached");
 }
 
 void explain_job(const struct view_job *job, explain_say *say, void *context)

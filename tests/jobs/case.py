@@ -40,6 +40,7 @@ class Test:
     def __init__(self, name, place, rows):
         self.name, self.place, self.rows = name, place, rows
         self.setup = place.setup
+        self.minor = self.setup.minor
         self.mode = self.setup.mode
         self.failures, self.notes = [], []
         self.stats = look.Stats(place) if self.setup.tool and self.setup.library else None
@@ -100,7 +101,7 @@ class Test:
         """With the table, and that no wait ran into its limit."""
         key = self.mode, self.name, phase
         if key not in self.rows:
-            raise Failed(f"{phase}: no row in {table.FILE.name} for {' '.join(key)}")
+            raise Failed(f"{phase}: the table has no row for {' '.join(key)}")
         row, refusals = self.rows[key]
         for sentence in table.differences(row, numbers):
             self.failures.append(f"{phase}: {sentence}")

@@ -9,7 +9,11 @@ TORCH_JOBS_FLAGS ?=
 TORCH_JOBS = $(PYTHON3) tests/jobs/run.py $(TORCH_JOBS_FLAGS)
 TORCH_JOBS_SHARED = --library $(BUILD)/librankshare.so --tool $(BUILD)/rankshare
 
-.PHONY: torch-env test-torch test-torch-all test-torch-quick test-torch-plain
+# Versions for test-matrix; none: all. MATRIX_KEEP=0 removes the environments that it made.
+VERSIONS ?=
+MATRIX_KEEP ?= 1
+
+.PHONY: torch-env test-torch test-torch-all test-torch-quick test-torch-plain test-matrix
 
 torch-env:
 	ci/torch-env $(TORCH_VERSION)
@@ -27,3 +31,6 @@ test-torch-quick: $(BUILD)/librankshare.so $(BUILD)/rankshare
 # Without the library: checks the harness, the pretended GPUs and the plain half of the table.
 test-torch-plain:
 	$(TORCH_JOBS) --set all
+
+test-matrix: $(BUILD)/librankshare.so $(BUILD)/rankshare
+	$(PYTHON3) tests/jobs/matrix.py $(if $(filter 0,$(MATRIX_KEEP)),--remove) $(VERSIONS) -- $(TORCH_JOBS_FLAGS) $(TORCH_JOBS_SHARED)

@@ -37,6 +37,11 @@ class Setup:
     keep: bool = False
 
     @property
+    def minor(self):
+        """The N of torch 2.N; ci/torch-env has written it down."""
+        return int((self.environment / "complete").read_text().split(".")[1])
+
+    @property
     def mode(self):
         return "shared" if self.library else "plain"
 
@@ -46,7 +51,7 @@ class Rank:
     program: str
     arguments: list
     library: bool = True  # False: a process that knows nothing of the library, on the same directory
-    variables: dict = field(default_factory=dict)
+    variables: dict = field(default_factory=dict)  # None: not set at all
     environment: Path | None = None  # another torch than the job's
 
 
@@ -145,7 +150,7 @@ class Place:
         if rank.library and self.setup.library:
             environment |= {"LD_PRELOAD": str(self.setup.library), "RANKSHARE": "1",
                             "RANKSHARE_SEGMENT": self.segment}
-        environment |= rank.variables
+        environment = {name: value for name, value in (environment | rank.variables).items() if value is not None}
         arguments = [str(a).replace("{out}", str(folder / f"rank{number}")) for a in rank.arguments]
         return {"argv": [str(torch / "bin" / "python"), str(PROGRAMS / rank.program), *arguments],
                 "env": environment, "out": str(folder / f"rank{number}.out")}

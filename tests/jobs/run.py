@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs real PyTorch jobs on pretended GPUs, and checks what they did.
 
-    run.py [--set quick|full|all] [--library build/librankshare.so --tool build/rankshare] [CASE...]
+    run.py [--set quick|full|all|matrix] [--library build/librankshare.so --tool build/rankshare] [CASE...]
 
 Without --library the jobs run plain, which checks the harness: every rank misses and compiles. One line
 per case; the last line is "N passed, N failed, N skipped". The exit code is 1 when something failed.
@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cases
+import matrix_cases
 import rig
 import table
 from case import Failed, Skipped, Test
@@ -34,7 +35,7 @@ def default_environment():
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", help="names of cases; all of the set when there are none")
-    parser.add_argument("--set", choices=tuple(cases.SETS), default="quick")
+    parser.add_argument("--set", choices=(*cases.SETS, "matrix"), default="quick")
     parser.add_argument("--env", type=Path, default=default_environment(),
                         help="the environment that ci/torch-env makes")
     parser.add_argument("--library", type=Path, help="the library under test; without it: plain")
@@ -72,10 +73,16 @@ def run_case(name, function, setup, rows, verbose):
     return word
 
 
+def unseen(test):
+    raise Skipped(f"what it does under torch 2.{test.minor} has not been seen yet: the table has no row")
+
+
 def problem_of(options):
     """Why nothing can be run, or an empty text."""
     if not (options.env / "complete").exists():
         return f"no torch in {options.env}: make it with 'make torch-env' (downloads 0.8 GB)"
+    if options.set == "matrix" and not (options.library and options.tool):
+        return "the cases for all versions need --library and --tool"
     for path in (options.library, options.tool):
         if path and not path.exists():
             return f"{path} does not exist: build it first"
@@ -84,16 +91,18 @@ def problem_of(options):
 
 def main():
     options = parse()
-    chosen = cases.SETS[options.set]
+    matrix = options.set == "matrix"
+    known = matrix_cases.ALL if matrix else cases.ALL
+    chosen = known if matrix else cases.SETS[options.set]
     if options.list:
         print("\n".join(chosen))
         return 0
-    unknown = [name for name in options.cases if name not in cases.ALL]
+    unknown = [name for name in options.cases if name not in known]
     if unknown:
         print(f"no such case: {', '.join(unknown)}", file=sys.stderr)
         return 2
     if options.cases:
-        chosen = {name: cases.ALL[name] for name in options.cases}
+        chosen = {name: known[name] for name in options.cases}
     problem = problem_of(options)
     if problem:
         print(f"skip torch jobs: {problem}")
@@ -101,7 +110,11 @@ def main():
         return 0
     resolved = [path.resolve() if path else None for path in (options.library, options.tool)]
     setup = rig.Setup(options.env.resolve(), *resolved, keep=options.keep)
-    rows = table.read()
+    if matrix and not options.cases:
+        chosen = matrix_cases.due(setup.minor)
+    file = table.MATRIX if matrix else table.FILE
+    rows = table.read(file, setup.minor)
+    chosen = chosen | dict.fromkeys(chosen.keys() & table.missing(file, rows), unseen)
     with ThreadPoolExecutor(max(1, options.parallel)) as workers:
         results = list(workers.map(
             lambda item: run_case(*item, setup, rows, options.verbose), chosen.items()))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads expected.txt and compares: what a phase of a test must give, number by number."""
+"""Reads a table and compares: what a phase of a test must give, number by number."""
 
 from pathlib import Path
 
-FILE = Path(__file__).resolve().parent / "expected.txt"
+HERE = Path(__file__).resolve().parent
+FILE = HERE / "expected.txt"
+MATRIX = HERE / "matrix-expected.txt"
 
 
 def parse_range(text):
@@ -22,10 +24,10 @@ def parse_refusals(text):
     return {name: parse_range(value) for name, value in (p.split("=") for p in text.split(","))}
 
 
-def read():
-    """(mode, case, phase) -> {column: range}; the last column holds the refusals by name."""
-    header, rows = None, {}
-    for line in FILE.read_text().splitlines():
+def _rows(file):
+    """Each row as {column: word}."""
+    header = None
+    for line in file.read_text().splitlines():
         words = line.split()
         if not words or line.startswith("#"):
             continue
@@ -33,12 +35,28 @@ def read():
             header = words
             continue
         if len(words) != len(header):
-            raise ValueError(f"{FILE.name}: {len(words)} words instead of {len(header)}: {line}")
-        row = dict(zip(header, words))
+            raise ValueError(f"{file.name}: {len(words)} words instead of {len(header)}: {line}")
+        yield dict(zip(header, words))
+
+
+def read(file, minor):
+    """(mode, case, phase) -> {column: range}; the column "refused" holds the refusals by name. A column "torch"
+    says which minor versions a row is for; only the rows for MINOR count."""
+    rows = {}
+    for row in _rows(file):
+        if not inside(minor, parse_range(row.pop("torch", "."))):
+            continue
         key = tuple(row.pop(name) for name in ("mode", "case", "phase"))
+        if key in rows:
+            raise ValueError(f"{file.name}: two rows for torch 2.{minor} {' '.join(key)}")
         refusals = parse_refusals(row.pop("refused"))
         rows[key] = {name: parse_range(value) for name, value in row.items()}, refusals
     return rows
+
+
+def missing(file, rows):
+    """Cases that the table has rows for, but none among ROWS: nobody has seen them under this version."""
+    return {row["case"] for row in _rows(file)} - {case for _, case, _ in rows}
 
 
 def inside(value, limits):

@@ -18,9 +18,11 @@ import triton.language as tl
 
 import accident
 import inference
+import newer
 import race
 import report
 import settings
+import sites
 import together
 import tuned
 
@@ -70,7 +72,7 @@ def run_small(device, options):
 
 
 RUN = {"jit": run_jit, "user": run_user, "tried": run_tried, "small": run_small, **inference.RUN, **settings.RUN,
-       **together.RUN, **tuned.RUN}
+       **sites.RUN, **together.RUN, **tuned.RUN}
 
 
 def parse():
@@ -85,6 +87,7 @@ def parse():
     parser.add_argument("--race", help="folder in which ranks meet before the first kernel is unpacked")
     parser.add_argument("--config", default="", help="settings of torch, as settings.py reads them")
     parser.add_argument("--pretend", help="a version of torch to be taken for")
+    parser.add_argument("--place", choices=tuple(newer.PLACES), help="where that version has a new device index")
     parser.add_argument("--accident", choices=accident.HOW, help="what happens to the first compilation")
     parser.add_argument("--beside", help="folder where ranks with and beside an accident meet")
     parser.add_argument("--stopped", action="store_true", help="gets SIGTERM when it has come to rest")
@@ -101,6 +104,8 @@ def prepare(options):
     settings.apply(options.config)
     if options.pretend:
         settings.pretend(options.pretend)
+    if options.place:
+        newer.mark(options.place)
     if options.race:
         race.meet_at_bundle(options.race)
     if options.load:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases that run under every version of torch. What a version is expected to do stands in matrix-expected.txt."""
+
+import collective_cases
+import race_cases
+from case import DEVICES, gpu
+from cases import digests_sample, moves
+
+TWO = (0, 3)
+# The variables of the rig that switch on what is off by default in old versions.
+DEFAULTS = dict.fromkeys(("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE", "ENABLE_AOT_AUTOGRAD_CACHE"))
+
+
+def three_times(test, mode, devices):
+    """Cold, warm, and a plain process on cuda:0 that knows nothing; each rank with the code of a plain one."""
+    ranks = [gpu(mode, device) for device in devices]
+    reference = test.reference(ranks, deadline=900)
+    test.same_code("cold", test.job("cold", ranks, deadline=900), reference)
+    before = test.groups()
+    test.same_code("warm", test.job("warm", ranks, deadline=900), reference)
+    test.job("plain", [gpu(mode, 0, library=False)], deadline=900)
+    test.same_groups(before, "warm and plain")
+    count, seen = moves(test, test.place.cache("native"))
+    test.expect(count and seen == set(devices), f"{count} genuine entries, of {sorted(seen)}")
+
+
+def graphs(test):
+    """A Triton kernel of one's own in an inference graph; forward and backward of a small network."""
+    three_times(test, "user+small", DEVICES)
+
+
+def sites(test):
+    """Graphs with the device in many places."""
+    three_times(test, "sites", TWO)
+
+
+def dynamic(test):
+    """Sizes that are not known beforehand."""
+    three_times(test, "dynamic", TWO)
+
+
+def cudagraphs(test):
+    """Forward and backward, and inference, recorded as CUDA graphs."""
+    three_times(test, "cudagraphs", TWO)
+
+
+def defaults(test):
+    """Nothing in the environment but the cache directory: what this version does by itself."""
+    ranks = [gpu("dynamic", device, variables=DEFAULTS) for device in TWO]
+    test.job("cold", ranks)
+    before = test.groups()
+    test.job("warm", ranks)
+    test.same_groups(before, "warm")
+    if test.minor < 5:
+        told = test.place.tool("stats").stdout
+        test.expect("fx_graph_cache, off by default" in told, f"nothing says that the cache is off: {told}")
+
+
+def collectives(test):
+    """Functional collectives: shared from 2.8 on."""
+    collective_cases.together(test, "functional")
+
+
+def newer(test):
+    """A later torch: simple graphs are shared, collectives are not, and neither is a device index in a new place."""
+    for name, mode, place in (("version", "user+functional", {}), ("details", "user", {"place": "details"}),
+                              ("entry", "user", {"place": "entry"})):
+        def ranks(phase):
+            group = {"group": test.place.root / f"meeting-{phase}"} if mode != "user" else {}
+            return [gpu(mode, device, pretend="2.16.0", **place, **group) for device in TWO]
+
+        reference = test.reference(ranks("native"))
+        for phase in ("cold", "warm"):
+            outcome = test.job(f"{name}-{phase}", ranks(phase), test.place.cache(f"cache-{name}"))
+            test.same_code(f"{name}-{phase}", outcome, reference)
+
+
+def race(test):
+    """Ranks unpack one bundle at the same time: up to 2.7 all but one of the plain ones die."""
+    race_cases.race(test, race_cases.ranks_of(test), dies=test.minor < 8)
+
+
+ALL = {"graphs": graphs, "sites": sites, "dynamic": dynamic, "cudagraphs": cudagraphs, "defaults": defaults,
+       "collectives": collectives, "digests": digests_sample, "race": race, "newer": newer}
+# There is no bundle to race for before 2.6, and a torch newer than any is made out of the newest.
+SINCE = {"race": 6, "newer": 15}
+
+
+def due(minor):
+    """The cases for torch 2.MINOR."""
+    return {name: case for name, case in ALL.items() if minor >= SINCE.get(name, 0)}
