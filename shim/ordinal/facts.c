@@ -58,18 +58,38 @@ static void details_facts(struct rs_report *report, const struct rs_graph *graph
     }
 }
 
-/* Kernels that wait for their first launch with more than one configuration. */
-static uint32_t count_choices(const struct rs_graph *graph)
+/* The file of the kernel whose autotuner INDEX is, if it waits for its first launch with more than
+ * one configuration; else NULL. */
+static const uint8_t *choice(const struct rs_graph *graph, uint32_t index)
 {
-    uint32_t count = 0, results, second;
-    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
-        count += rs_node(graph, i)->kind == RS_NODE_CALL &&
-                 rs_class_word(graph, i) == RS_WORD_CachingAutotuner &&
-                 rs_state_get(graph, i, RS_WORD_compile_results, &results) &&
-                 rs_node(graph, results)->kind == RS_NODE_LIST &&
-                 rs_child(graph, results, 1, &second);
+    uint32_t results, second, file;
+    if (rs_node(graph, index)->kind != RS_NODE_CALL ||
+        rs_class_word(graph, index) != RS_WORD_CachingAutotuner ||
+        !rs_state_get(graph, index, RS_WORD_compile_results, &results) ||
+        rs_node(graph, results)->kind != RS_NODE_LIST || !rs_child(graph, results, 1, &second) ||
+        !rs_state_get(graph, index, RS_WORD_filename, &file) ||
+        rs_node(graph, file)->kind != RS_NODE_STR) {
+        return NULL;
     }
-    return count;
+    struct rs_bytes path = rs_node_text(graph, file);
+    const uint8_t *end = path.data + path.size;
+    return path.size > RS_NAME + 3 && memcmp(end - 3, ".py", 3) == 0 && end[-RS_NAME - 4] == '/'
+               ? end - RS_NAME - 3
+               : NULL;
+}
+
+static void find_choices(struct rs_engine *engine, const struct rs_graph *graph)
+{
+    struct rs_report *report = engine->report;
+    RS_VEC(const uint8_t *) files = {0};
+    for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count; i++) {
+        const uint8_t *file = choice(graph, i);
+        if (file && RS_VEC_ROOM(engine->arena, &files)) {
+            files.items[files.count++] = file;
+        }
+    }
+    report->choices = files.items;
+    report->choice_count = files.count;
 }
 
 static void entry_facts(struct rs_engine *engine, const struct rs_graph *graph)
@@ -84,7 +104,7 @@ static void entry_facts(struct rs_engine *engine, const struct rs_graph *graph)
         rs_node(graph, value)->kind == RS_NODE_STR && rs_node_text(graph, value).size == RS_NAME) {
         engine->wrapper = rs_node_text(graph, value);
     }
-    engine->report->choices = count_choices(graph);
+    find_choices(engine, graph);
 }
 
 /* Every string of an AOT entry that is an FX key and nothing else. */

@@ -66,8 +66,9 @@ static void hex_digest(struct rs_sha256 *sha, uint8_t hex[RS_HEX])
     }
 }
 
-/* The .best_config of a kernel file: the autotune key is two hashes deep. */
-static void config_name(const uint8_t file[RS_NAME], const uint8_t *torch_key, uint8_t hex[RS_HEX])
+/* The autotune key is two hashes deep. */
+void rs_config_name(const uint8_t *file, const uint8_t torch_key[RS_TORCH_KEY_SIZE],
+                    uint8_t hex[RS_HEX])
 {
     struct rs_sha256 sha;
     rs_sha256_init(&sha);
@@ -150,8 +151,8 @@ static enum rs_reason add_kernel(struct rs_engine *engine, struct rs_bytes liter
         name->new_config = room + 4 * RS_NAME + RS_HEX;
         kernel_key(before, engine->torch_key, room + 2 * RS_NAME);
         kernel_key(after, engine->torch_key, room + 3 * RS_NAME);
-        config_name(room, engine->torch_key, room + 4 * RS_NAME);
-        config_name(room + RS_NAME, engine->torch_key, room + 4 * RS_NAME + RS_HEX);
+        rs_config_name(room, engine->torch_key, room + 4 * RS_NAME);
+        rs_config_name(room + RS_NAME, engine->torch_key, room + 4 * RS_NAME + RS_HEX);
     }
     return RS_OK;
 }

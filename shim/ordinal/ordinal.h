@@ -64,8 +64,10 @@ struct rs_report {
     /* fx_entry: static autotuners whose name is / isn't the hash of their kernel's source */
     uint32_t kernels_named;
     uint32_t kernels_left;
-    /* fx_entry: static autotuners with several configurations: each will be measured and saved */
-    uint32_t choices;
+    /* fx_entry: the kernels' files (RS_NAME characters each, in the input; the list is in the
+     * arena) of static autotuners with several configurations: each will be measured and saved */
+    const uint8_t **choices;
+    uint32_t choice_count;
     /* fx_entry, after a rewrite: its kernels (in the arena) */
     const struct rs_name *names;
     uint32_t name_count;
@@ -116,6 +118,11 @@ struct rs_pieces {
 enum rs_reason rs_ordinal_rewrite(struct rs_arena *arena, struct rs_bytes in, enum rs_kind kind,
                                   const uint8_t *torch_key, int to, struct rs_pieces *out,
                                   struct rs_report *report);
+
+/* The name of the autotuning result (RS_HEX characters, torch 2.8 to 2.15) of the kernel FILE,
+ * whose name has RS_NAME characters. */
+void rs_config_name(const uint8_t *file, const uint8_t torch_key[RS_TORCH_KEY_SIZE],
+                    uint8_t hex[RS_HEX]);
 
 /* The pieces as one buffer from the arena, or {NULL, 0} when there is no memory. */
 struct rs_bytes rs_pieces_flatten(struct rs_arena *arena, const struct rs_pieces *pieces);

@@ -86,7 +86,7 @@ static enum rs_keep_verdict replace(struct rs_keep *keep, const struct rs_keep_c
     if (error == 0) {
         rs_count(RS_C_stores_rewritten, 1);
         remove_source(call);
-        rs_keep_stored(&keep->to, keep->choices);
+        rs_keep_stored(&keep->to);
         return RS_KEEP_ANSWERED;
     }
     bool faster = error == EEXIST && call->how != RS_KEEP_RENAME; /* somebody else was */
@@ -122,7 +122,7 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, const struct rs_k
         rs_ordinal_rewrite(&arena, bytes, rs_where_kind(&keep->to),
                            rs_torch_key(torch_key) ? torch_key : NULL, 0, &pieces, &report);
     enum rs_reason reason = rs_keep_refusal(&report, known);
-    keep->choices = report.choices;
+    rs_tuning_expects(&report);
     if (report.private_ordinal >= 0) {
         verdict = RS_KEEP_PASS;
     } else if (reason != RS_OK || refusal != RS_OK) {
@@ -231,10 +231,9 @@ enum rs_keep_verdict rs_keep_begin(struct rs_keep *keep, const struct rs_keep_ca
     enum rs_keep_verdict verdict = RS_KEEP_PASS;
     bool entry = entry_place(call->tofd, call->to, &keep->to, &keep->ours);
     keep->result = 0;
-    keep->choices = 0;
     if (keep->ours && keep->to.shape == RS_SHAPE_CONFIG && rs_primary() >= 0 &&
         rs_tuned_save(&keep->to, call)) {
-        rs_tuning_saved(&keep->to, true);
+        rs_tuning_saved(&keep->to);
         verdict = RS_KEEP_ANSWERED;
     }
     if (!entry && call->how == RS_KEEP_RENAME_ODD && call->from) {
@@ -284,19 +283,20 @@ int rs_keep_done(struct rs_keep *keep, const struct rs_keep_call *call, int resu
             break; /* on its way still */
         }
         if (result == 0) {
-            rs_keep_stored(&keep->to, keep->choices);
+            rs_keep_stored(&keep->to);
         } else {
             rs_keep_failed(&keep->to);
         }
         break;
     case RS_SHAPE_CONFIG:
         if (result == 0 && rs_primary() >= 0) {
-            rs_tuning_saved(&keep->to, rs_tuned_saved(&keep->to));
+            rs_tuned_saved(&keep->to);
+            rs_tuning_saved(&keep->to);
         }
         break;
     case RS_SHAPE_TRITON_TUNED:
         if (result == 0) {
-            rs_tuning_saved(&keep->to, true);
+            rs_tuning_saved(&keep->to);
         }
         break;
     case RS_SHAPE_TRITON_DIR:

@@ -40,8 +40,7 @@ struct rs_keep_call {
 struct rs_keep {
     struct rs_where to;
     int result;
-    unsigned choices; /* kernels of the entry that will be measured */
-    bool ours;        /* TO lies in a managed cache, and what it names concerns us */
+    bool ours; /* TO lies in a managed cache, and what it names concerns us */
 };
 
 /* Before FROM gets the name TO. An entry that must be rewritten is put in place here. */

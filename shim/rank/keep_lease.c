@@ -44,7 +44,7 @@ static uint64_t lease_stored(const struct rs_where *where)
     return taken ? rs_sys_clock_ns(CLOCK_MONOTONIC) - taken : 0;
 }
 
-void rs_keep_stored(const struct rs_where *where, unsigned choices)
+void rs_keep_stored(const struct rs_where *where)
 {
     enum rs_kind kind = RS_KIND_triton_group;
     enum rs_counter counter = RS_C_stores_triton;
@@ -56,7 +56,7 @@ void rs_keep_stored(const struct rs_where *where, unsigned choices)
     uint64_t produced_ns = lease_stored(where);
     rs_node_event(RS_EVENT_STORE, kind, &where->key, produced_ns);
     if (kind == RS_KIND_fx_entry && produced_ns) {
-        rs_tuning_begin(where, choices);
+        rs_tuning_begin(where);
     }
 }
 

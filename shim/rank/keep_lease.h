@@ -7,9 +7,8 @@
 
 #include "rank/where.h"
 
-/* The entry or group at WHERE has got its name: counts it and ends its lease. CHOICES: how many of
- * a graph's kernels this process will measure now. */
-void rs_keep_stored(const struct rs_where *where, unsigned choices);
+/* The entry or group at WHERE has got its name: counts it and ends its lease. */
+void rs_keep_stored(const struct rs_where *where);
 
 /* It will not: if this process is its producer, nobody waits for it any longer. */
 void rs_keep_failed(const struct rs_where *where);

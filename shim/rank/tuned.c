@@ -207,8 +207,8 @@ bool rs_tuned_save(struct rs_where *where, const struct rs_keep_call *call)
     return answered;
 }
 
-bool rs_tuned_saved(const struct rs_where *where)
+void rs_tuned_saved(const struct rs_where *where)
 {
     rs_count(RS_C_configs_stored, 1);
-    return rs_tuned_saved_here(&where->key);
+    rs_tuned_saved_here(&where->key);
 }

@@ -28,8 +28,7 @@ bool rs_tuned_is_there(struct rs_where *where);
  * that name instead; the call is answered with success. */
 bool rs_tuned_save(struct rs_where *where, const struct rs_keep_call *call);
 
-/* After the call: the result may be had by all. True: it is the first that this process saves
- * there. */
-bool rs_tuned_saved(const struct rs_where *where);
+/* After the call: the result may be had by all. */
+void rs_tuned_saved(const struct rs_where *where);
 
 #endif

@@ -93,15 +93,16 @@ bool rs_tuned_shared(const struct rs_key *key, char name[RS_TUNED_NAME + 1])
     return true;
 }
 
-bool rs_tuned_saved_here(const struct rs_key *key)
+void rs_tuned_saved_here(const struct rs_key *key)
 {
     bool fresh;
     struct entry *entry = find(key, true, &fresh);
-    bool first = !entry || !atomic_exchange(&entry->saved, true);
+    if (entry) {
+        atomic_store(&entry->saved, true);
+    }
     if (fresh) {
         atomic_store_explicit(&entry->state, NAMELESS, memory_order_release);
     }
-    return first;
 }
 
 bool rs_tuned_is_ours(const struct rs_key *key)

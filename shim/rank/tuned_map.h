@@ -23,8 +23,8 @@ void rs_tuned_learn(const struct rs_report *report, int to);
  * not known, the own name counts. */
 bool rs_tuned_shared(const struct rs_key *key, char name[RS_TUNED_NAME + 1]);
 
-/* Notes that this process has saved KEY's result. True: for the first time. */
-bool rs_tuned_saved_here(const struct rs_key *key);
+/* Notes that this process has saved KEY's result. */
+void rs_tuned_saved_here(const struct rs_key *key);
 bool rs_tuned_is_ours(const struct rs_key *key);
 
 #endif

@@ -9,16 +9,22 @@
 #include "rank/tuned_map.h"
 #include "rank/wait.h"
 
-#include <limits.h>
 #include <string.h>
 
 /* What this thread measures for others, and whose results it is about to look up. */
 struct thread_place {
     bool set;
-    unsigned left; /* results that are still to come; UINT_MAX: not known */
     struct rs_place place;
 };
 static __thread struct thread_place measured, loaded;
+
+/* The results that are still to come of the graph that this thread stored last: the first bytes of
+ * their names. Those beyond EXPECTED are only counted. */
+enum { EXPECTED = 128 };
+static __thread struct {
+    unsigned known, more;
+    uint64_t names[EXPECTED];
+} expected;
 
 /* The lease for what follows the store of FX. It is one of FX's kind, so that the thread's next
  * details end it, under a key that is nobody else's. */
@@ -59,7 +65,7 @@ static void ask(struct rs_node *node, const struct rs_place *place, bool *active
     enum rs_lease_verdict verdict = rs_lease_ask(&node->store, node->slot, place, &takeover);
     *active = verdict == RS_LEASE_WAIT;
     if (verdict == RS_LEASE_PRODUCER) {
-        measured = (struct thread_place){true, UINT_MAX, *place};
+        measured = (struct thread_place){true, *place};
         rs_tuning_works();
     }
 }
@@ -72,23 +78,61 @@ void rs_tuning_works(void)
     }
 }
 
-void rs_tuning_begin(const struct rs_where *where, unsigned choices)
+static uint64_t first_bytes(const struct rs_key *key)
+{
+    uint64_t word;
+    memcpy(&word, key->bytes, sizeof(word));
+    return word;
+}
+
+void rs_tuning_expects(const struct rs_report *report)
+{
+    uint8_t torch_key[RS_TORCH_KEY_SIZE];
+    expected.known = expected.more = 0;
+    if (!rs_torch_key(torch_key)) {
+        return;
+    }
+    for (uint32_t i = 0; i < report->choice_count; i++) {
+        uint8_t hex[RS_HEX];
+        struct rs_key key;
+        rs_config_name(report->choices[i], torch_key, hex);
+        if (expected.known == EXPECTED) {
+            expected.more++;
+        } else if (rs_key_from_triton((const char *)hex, RS_HEX, &key)) {
+            expected.names[expected.known++] = first_bytes(&key);
+        }
+    }
+}
+
+/* True: it was the last one. */
+static bool has_come(const struct rs_key *key)
+{
+    bool last = false;
+    for (unsigned i = 0; i < expected.known; i++) {
+        if (expected.names[i] == first_bytes(key)) {
+            expected.names[i--] = expected.names[--expected.known];
+            last = expected.known == 0 && expected.more == 0;
+        }
+    }
+    return last;
+}
+
+void rs_tuning_begin(const struct rs_where *where)
 {
     struct rs_known known = rs_known_find(&where->key);
     struct rs_node *node = tied();
     bool active;
-    if (node && choices && known.treatment == RS_TREAT_CANONICAL &&
+    if (node && expected.known && known.treatment == RS_TREAT_CANONICAL &&
         !(known.flags & RS_FLAG_COLLECTIVES)) {
         struct rs_place place = place_after(where);
         rs_tuning_over();
         ask(node, &place, &active);
-        measured.left = choices;
     }
 }
 
 void rs_tuning_reads(const struct rs_where *where)
 {
-    loaded = (struct thread_place){true, 0, place_after(where)};
+    loaded = (struct thread_place){true, place_after(where)};
 }
 
 /* True: the result is there now, or nobody is left to wait for, and somebody may ask again. */
@@ -181,7 +225,7 @@ void rs_tuning_look_triton(struct rs_where *where)
     errno = saved;
 }
 
-void rs_tuning_saved(const struct rs_where *where, bool first)
+void rs_tuning_saved(const struct rs_where *where)
 {
     int saved = errno;
     struct rs_node *node = measured.set ? tied() : NULL;
@@ -192,8 +236,7 @@ void rs_tuning_saved(const struct rs_where *where, bool first)
     /* Triton's lease is for this one result. And with the last of a graph's nobody waits any
      * longer: torch looks up some that never come (2.14 and later, reductions with one
      * configuration). */
-    measured.left -= first && measured.left > 0 && measured.left < UINT_MAX;
-    if (same_place(&measured.place, &place) || measured.left == 0) {
+    if (same_place(&measured.place, &place) || has_come(&where->key)) {
         rs_tuning_over();
     } else {
         rs_tuning_works();

@@ -16,11 +16,14 @@
 #ifndef RS_RANK_TUNING_H
 #define RS_RANK_TUNING_H
 
+#include "ordinal/ordinal.h"
 #include "rank/where.h"
 
-/* This thread has stored the graph at WHERE, for which it held the lease, and will measure so many
- * of its kernels. */
-void rs_tuning_begin(const struct rs_where *where, unsigned choices);
+/* This thread is about to store the graph that REPORT describes, and will measure its kernels. */
+void rs_tuning_expects(const struct rs_report *report);
+
+/* It has stored that graph at WHERE, for which it held the lease. */
+void rs_tuning_begin(const struct rs_where *where);
 
 /* This thread has opened the graph at WHERE: what it looks up next are its kernels' results. */
 void rs_tuning_reads(const struct rs_where *where);
@@ -38,8 +41,8 @@ void rs_tuning_look(struct rs_where *where);
 /* The same for RS_SHAPE_TRITON_TUNED. */
 void rs_tuning_look_triton(struct rs_where *where);
 
-/* A result has been saved at WHERE, by this process for the FIRST time. */
-void rs_tuning_saved(const struct rs_where *where, bool first);
+/* A result has been saved at WHERE. */
+void rs_tuning_saved(const struct rs_where *where);
 
 /* In a fork child: it measures nothing for anybody. */
 void rs_tuning_forked(void);

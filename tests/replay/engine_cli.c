@@ -70,7 +70,7 @@ static void print_report(const struct rs_report *report)
            rs_flags_of(report, RECORDED_TORCH), report->grad_enabled);
     printf("choices=%u\tnamed=%u\tleft=%u\tkeys=%u\twhere=%zu\tprivate=%d\tdevice=%s\ttriton=%"
            "s\ttorch_key=",
-           report->choices, report->kernels_named, report->kernels_left, report->key_count,
+           report->choice_count, report->kernels_named, report->kernels_left, report->key_count,
            report->where, report->private_ordinal, report->device_name, report->triton_version);
     for (unsigned i = 0; report->has_torch_key && i < RS_TORCH_KEY_SIZE; i++) {
         printf("%02x", report->torch_key[i]);
