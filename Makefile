@@ -15,6 +15,7 @@ BINDIR  ?= $(PREFIX)/bin
 MANDIR  ?= $(PREFIX)/share/man
 BUILD   ?= build
 CLANG   ?= clang
+OBJCOPY ?= objcopy
 V       ?= 0
 Q       := $(if $(filter 0,$(V)),@)
 SAY      = $(if $(filter 0,$(V)),@printf '  %-7s %s\n' $(1) $(2),@true)
@@ -69,7 +70,17 @@ $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(BASE) -Itests -c -o $@ $<
 
-$(CORE): $(CORE_OBJ)
+# What we use of libelf. Its calls of libc's memory and file functions become calls of ours: libelf_calls.def is the list.
+# The object that defines its error number comes first, so that libelf's own is not drawn in.
+ELF_USED := elf_version elf_memory elf_getscn elf_nextscn elf_ndxscn elf_rawdata elf_getshdrnum elf_getshdrstrndx \
+            elf_getphdrnum elf64_getehdr elf64_getshdr elf64_getphdr
+$(BUILD)/libelf.o: $(BUILD)/shim/image/libelf_calls.o shim/image/libelf_calls.def
+	$(call SAY,LINK,$@)
+	$(Q)sed -n 's/^RS_LIBELF_[A-Z]*(\(.*\))$$/\1 rs_libelf_\1/p' shim/image/libelf_calls.def >$@.names
+	$(Q)$(LD) -r $(ELF_USED:%=-u %) -o $@.tmp $< $(call STATIC,libelf.a)
+	$(Q)$(OBJCOPY) --redefine-syms=$@.names $@.tmp $@ && rm -f $@.tmp $@.names
+
+$(CORE): $(filter-out %/libelf_calls.o,$(CORE_OBJ)) $(BUILD)/libelf.o
 	$(call SAY,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 

@@ -10,6 +10,7 @@
 #define RS_ORDINAL_ORDINAL_H
 
 #include "base/arena.h"
+#include "base/bytes.h"
 #include "ordinal/flags.h"
 #include <rankshare/names.h>
 
@@ -26,11 +27,6 @@ enum {
     RS_DIGITS_MAX = 3,
     RS_NAME = 52, /* a code name: `c` and 51 characters of base32 */
     RS_HEX = 64,  /* a .best_config's name */
-};
-
-struct rs_bytes {
-    const uint8_t *data;
-    size_t size;
 };
 
 /* A kernel (or the wrapper) whose name is the hash of its source, and the name that the source has

@@ -81,6 +81,12 @@ else
     empty "no object of ours (${#objects[@]}) calls a hook by name" "$(comm -12 "$work/hooks" "$work/called")"
 fi
 
+# libelf is somebody else's code: what it would call of libc is listed here, the rest was renamed.
+"$nm" -u "$build/libelf.o" 2>/dev/null | awk '{print $2}' >"$work/libelf"
+if [ -s "$work/libelf" ]; then ok 'libelf.o could be read'; else bad 'libelf.o could be read'; fi
+empty 'libelf: no memory, no file and no end of the process' \
+    "$(grep -vE '^(rs_(libelf|arena)_[a-z0-9_]*|mem(c?cpy|r?chr|cmp|move|set)|mempcpy|__mem[a-z]*_chk|str[a-z]*|_*longjmp(_chk)?|__errno_location|__ctype_b_loc|__stack_chk_fail|__longjmp_chk|pthread_rwlock_[a-z]*|_GLOBAL_OFFSET_TABLE_)$' "$work/libelf")"
+
 empty 'no text relocations' "$(grep -E 'TEXTREL' "$work/dynamic")"
 if grep -q GNU_RELRO "$work/segments"; then ok 'RELRO segment'; else bad 'RELRO segment'; fi
 if grep -qE 'BIND_NOW|FLAGS_1.*NOW' "$work/dynamic"; then ok 'bound at load time (NOW)'; else bad 'bound at load time (NOW)'; fi
