@@ -13,7 +13,8 @@ enum { EMPTY, WRITING, NAMELESS, NAMED };
 
 struct entry {
     _Atomic(int) state;
-    _Atomic(bool) saved; /* by this process */
+    _Atomic(bool) saved;        /* by this process */
+    _Atomic(uint32_t) expected; /* the graph whose measurement it belongs to; 0: none */
     struct rs_key key;
     char name[RS_TUNED_NAME + 1];
 };
@@ -93,16 +94,36 @@ bool rs_tuned_shared(const struct rs_key *key, char name[RS_TUNED_NAME + 1])
     return true;
 }
 
-void rs_tuned_saved_here(const struct rs_key *key)
+/* The entry of KEY, with or without a name. NULL: no room. */
+static struct entry *reach(const struct rs_key *key)
 {
     bool fresh;
     struct entry *entry = find(key, true, &fresh);
-    if (entry) {
-        atomic_store(&entry->saved, true);
-    }
     if (fresh) {
         atomic_store_explicit(&entry->state, NAMELESS, memory_order_release);
     }
+    return entry;
+}
+
+void rs_tuned_saved_here(const struct rs_key *key)
+{
+    struct entry *entry = reach(key);
+    if (entry) {
+        atomic_store(&entry->saved, true);
+    }
+}
+
+bool rs_tuned_expect(const struct rs_key *key, uint32_t graph)
+{
+    struct entry *entry = reach(key);
+    return !entry || atomic_exchange(&entry->expected, graph) != graph;
+}
+
+bool rs_tuned_came(const struct rs_key *key, uint32_t graph)
+{
+    bool fresh;
+    struct entry *entry = find(key, false, &fresh);
+    return entry && atomic_compare_exchange_strong(&entry->expected, &graph, 0);
 }
 
 bool rs_tuned_is_ours(const struct rs_key *key)

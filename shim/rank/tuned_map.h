@@ -27,4 +27,11 @@ bool rs_tuned_shared(const struct rs_key *key, char name[RS_TUNED_NAME + 1]);
 void rs_tuned_saved_here(const struct rs_key *key);
 bool rs_tuned_is_ours(const struct rs_key *key);
 
+/* KEY's result belongs to the measurement of GRAPH (any number but 0). True: it was not noted yet,
+ * or there is no room to note it. */
+bool rs_tuned_expect(const struct rs_key *key, uint32_t graph);
+
+/* Whether KEY's result was expected of GRAPH; it is not any longer. */
+bool rs_tuned_came(const struct rs_key *key, uint32_t graph);
+
 #endif

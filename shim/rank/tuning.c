@@ -9,22 +9,17 @@
 #include "rank/tuned_map.h"
 #include "rank/wait.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* What this thread measures for others, and whose results it is about to look up. */
 struct thread_place {
     bool set;
+    uint16_t left;  /* measured: results still to come of the graph that it stored last, */
+    uint32_t graph; /* and a number for that graph */
     struct rs_place place;
 };
 static __thread struct thread_place measured, loaded;
-
-/* The results that are still to come of the graph that this thread stored last: the first bytes of
- * their names. Those beyond EXPECTED are only counted. */
-enum { EXPECTED = 128 };
-static __thread struct {
-    unsigned known, more;
-    uint64_t names[EXPECTED];
-} expected;
 
 /* The lease for what follows the store of FX. It is one of FX's kind, so that the thread's next
  * details end it, under a key that is nobody else's. */
@@ -65,7 +60,8 @@ static void ask(struct rs_node *node, const struct rs_place *place, bool *active
     enum rs_lease_verdict verdict = rs_lease_ask(&node->store, node->slot, place, &takeover);
     *active = verdict == RS_LEASE_WAIT;
     if (verdict == RS_LEASE_PRODUCER) {
-        measured = (struct thread_place){true, *place};
+        measured.set = true;
+        measured.place = *place;
         rs_tuning_works();
     }
 }
@@ -78,43 +74,26 @@ void rs_tuning_works(void)
     }
 }
 
-static uint64_t first_bytes(const struct rs_key *key)
-{
-    uint64_t word;
-    memcpy(&word, key->bytes, sizeof(word));
-    return word;
-}
-
 void rs_tuning_expects(const struct rs_report *report)
 {
+    static _Atomic(uint32_t) graphs;
     uint8_t torch_key[RS_TORCH_KEY_SIZE];
-    expected.known = expected.more = 0;
-    if (!rs_torch_key(torch_key)) {
-        return;
-    }
-    for (uint32_t i = 0; i < report->choice_count; i++) {
+    measured.left = 0;
+    measured.graph = ++graphs;
+    for (uint32_t i = 0; i < report->choice_count && rs_torch_key(torch_key); i++) {
         uint8_t hex[RS_HEX];
         struct rs_key key;
         rs_config_name(report->choices[i], torch_key, hex);
-        if (expected.known == EXPECTED) {
-            expected.more++;
-        } else if (rs_key_from_triton((const char *)hex, RS_HEX, &key)) {
-            expected.names[expected.known++] = first_bytes(&key);
-        }
+        measured.left += measured.left < UINT16_MAX &&
+                         rs_key_from_triton((const char *)hex, RS_HEX, &key) &&
+                         rs_tuned_expect(&key, measured.graph);
     }
 }
 
 /* True: it was the last one. */
 static bool has_come(const struct rs_key *key)
 {
-    bool last = false;
-    for (unsigned i = 0; i < expected.known; i++) {
-        if (expected.names[i] == first_bytes(key)) {
-            expected.names[i--] = expected.names[--expected.known];
-            last = expected.known == 0 && expected.more == 0;
-        }
-    }
-    return last;
+    return measured.left && rs_tuned_came(key, measured.graph) && --measured.left == 0;
 }
 
 void rs_tuning_begin(const struct rs_where *where)
@@ -122,7 +101,7 @@ void rs_tuning_begin(const struct rs_where *where)
     struct rs_known known = rs_known_find(&where->key);
     struct rs_node *node = tied();
     bool active;
-    if (node && expected.known && known.treatment == RS_TREAT_CANONICAL &&
+    if (node && measured.left && known.treatment == RS_TREAT_CANONICAL &&
         !(known.flags & RS_FLAG_COLLECTIVES)) {
         struct rs_place place = place_after(where);
         rs_tuning_over();
@@ -132,7 +111,8 @@ void rs_tuning_begin(const struct rs_where *where)
 
 void rs_tuning_reads(const struct rs_where *where)
 {
-    loaded = (struct thread_place){true, place_after(where)};
+    loaded.set = true;
+    loaded.place = place_after(where);
 }
 
 /* True: the result is there now, or nobody is left to wait for, and somebody may ask again. */
