@@ -32,7 +32,7 @@ TOOL    := $(BASE) -DRS_LIBDIR='"$(LIBDIR)"'
 
 # Static archives that end up hidden inside the library.
 STATIC  = $(shell $(CC) -print-file-name=$(1))
-SHIM_LIBS := $(call STATIC,libnettle.a)
+SHIM_LIBS := $(call STATIC,libnettle.a) $(call STATIC,libzstd.a)
 
 CORE_SRC := $(filter-out shim/hook/%,$(wildcard shim/*/*.c))
 HOOK_SRC := $(wildcard shim/hook/*.c) $(wildcard shim/hook/*.S)

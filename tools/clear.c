@@ -2,10 +2,12 @@
  *
  * rankshare clear: removes the segment.
  */
+#include "store/payload.h"
 #include "tool.h"
 #include "view.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -43,7 +45,9 @@ int verb_clear(int argc, char **argv)
         .options = options,
         .parser = parse,
         .doc =
-            "Removes the shared segment: statistics and leases. Cache directories are left alone.\v"
+            "Removes the shared segment: statistics, leases and artifacts. Cache directories are "
+            "left "
+            "alone.\v"
             "Processes that use it keep the old one; those that start later make a new one. Exit "
             "status: 0, 1 wrong usage, 2 no segment, or not allowed.",
     };
@@ -64,6 +68,7 @@ int verb_clear(int argc, char **argv)
         tool_error(segment, "%s", rs_store_status_text(removed));
         return TOOL_UNREADABLE;
     }
+    (void)rs_payload_remove(segment, getenv("RANKSHARE_DIR"));
     if (living > 0)
         tool_error(segment, "removed, but %zu process%s it", living,
                    living == 1 ? " still uses" : "es still use");

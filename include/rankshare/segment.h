@@ -27,8 +27,19 @@ enum {
     RS_LEASES = 4096,
     RS_EVENTS = 16384,
     RS_COUNTER_ROOM = 128, /* counters that fit without another layout */
+
+    /* The artifact store. */
+    RS_GROUPS = 131072,
+    RS_OBJECTS = 262144,
+    RS_HEADS = 65536, /* hash chains, of groups and of objects */
+    RS_PINS = 2048,
+    RS_WANTED = 8192,
+    RS_GROUP_OBJECTS = 28, /* a manifest and 27 parts */
+    RS_GRANULE = 256,      /* unit of the arena, bytes */
 };
-#define RS_NO_JOB UINT32_MAX
+#define RS_ARENA_STEP (UINT64_C(16) << 20) /* bytes reserved at a time */
+#define RS_ARENA_MAX  (UINT64_C(4) << 30)
+#define RS_NO_JOB     UINT32_MAX
 
 _Static_assert((int)RS_COUNTER_COUNT <= (int)RS_COUNTER_ROOM, "counters outgrew their slot");
 
@@ -121,6 +132,54 @@ struct rs_lease {
     uint64_t reserved1[3];
 };
 
+/* A group: all files of one artifact, from one producer. Written under the store's lock, read
+ * without it: fields hold while WORD (state and generation) is the same before and after. */
+struct rs_group {
+    _Alignas(64) _Atomic uint64_t word;
+    _Atomic uint64_t owner;    /* process tag of who writes it, while it is written */
+    _Atomic uint64_t key[4];   /* struct rs_key */
+    _Atomic uint64_t class_id; /* GPUs that may use it; 0: any */
+    _Atomic uint64_t dev, ino; /* of the cache root that it was published from */
+    _Atomic uint64_t seal[2];  /* XXH3-128 of the manifest */
+    _Atomic uint32_t job, run; /* of the producer */
+    _Atomic uint32_t kind;     /* enum rs_kind */
+    _Atomic uint32_t next;     /* in its chain, or in the list of free ones; index + 1 */
+    _Atomic uint32_t count;    /* of objects */
+    _Atomic uint32_t flags;
+    _Atomic uint64_t raw;    /* bytes of its parts, unpacked */
+    _Atomic uint64_t put_ns; /* CLOCK_REALTIME */
+    _Atomic int32_t pid, rank;
+    _Atomic uint64_t keep_ms;                   /* CLOCK_MONOTONIC: not evicted before */
+    _Atomic uint32_t objects[RS_GROUP_OBJECTS]; /* index + 1; the first is the manifest */
+};
+
+/* Bytes stored once. A group that lists it holds a reference. */
+struct rs_object {
+    _Alignas(64) _Atomic uint64_t word;
+    _Atomic uint64_t low, high; /* XXH3-128 of the bytes, or a hash of what they mean */
+    _Atomic uint64_t check;     /* low half of the bytes' own XXH3-128 */
+    _Atomic uint64_t offset;    /* in the arena, bytes */
+    _Atomic uint32_t stored;    /* bytes there; less than RAW: one zstd frame */
+    _Atomic uint32_t raw;
+    _Atomic uint32_t refs;
+    _Atomic uint32_t next; /* as in a group */
+    uint64_t reserved;
+};
+
+/* Somebody reads a group: it is not evicted. */
+struct rs_pin {
+    _Atomic uint64_t tag;   /* process; 0: free */
+    _Atomic uint64_t group; /* index + 1 and, above 32 bits, its generation; 0: none yet */
+    _Atomic uint64_t since_ms;
+    uint64_t reserved;
+};
+
+enum rs_store_place {
+    RS_PLACE_NONE, /* nothing was put yet */
+    RS_PLACE_SHM,  /* the arena is the segment's tail */
+    RS_PLACE_FILE, /* it is a file under RANKSHARE_DIR */
+};
+
 struct rs_segment {
     /* Never changes once the segment has its name. */
     uint64_t magic;
@@ -137,19 +196,33 @@ struct rs_segment {
     char boot_id[RS_BOOT_ID_MAX];
     uint64_t reserved0[3];
     struct rs_table jobs, slots, leases, events;
-    /* For the artifact store: its index, pins and arena. All 0 until then. */
-    struct rs_table index, pins;
-    uint64_t arena_offset, arena_size, arena_step;
-    uint64_t reserved1;
+    /* The artifact store's tables; behind the file's end until something is put. */
+    struct rs_table groups, objects, pins;
+    uint64_t index_offset, arena_offset;
 
     _Alignas(64) _Atomic uint64_t registry;    /* lock of jobs and slots: its owner, 0 free */
     _Atomic uint32_t slots_used;               /* slots below were claimed at least once */
     _Atomic uint32_t slot_hand;                /* where the search for dead processes goes on */
     _Atomic uint32_t runs;                     /* last run number given out */
     _Alignas(64) _Atomic uint64_t events_next; /* next ticket of the ring */
-    _Alignas(64) _Atomic uint64_t arena_used;  /* 0 until there is an arena */
-    _Atomic uint64_t arena_reserved;
-    _Alignas(64) uint8_t reserved2[4096 - 448];
+
+    _Alignas(64) _Atomic uint64_t
+        store_lock; /* of groups, objects and arena; like the registry's */
+    _Alignas(64) _Atomic uint32_t store_place;  /* enum rs_store_place */
+    _Atomic uint32_t groups_room, objects_room; /* entries whose memory is reserved */
+    uint32_t reserved1;
+    _Atomic uint64_t arena_size;              /* bytes it may have */
+    _Atomic uint64_t arena_room;              /* bytes reserved so far */
+    _Atomic uint64_t file_dev, file_ino;      /* of the arena, when it is a file */
+    _Atomic uint64_t retry_ms;                /* CLOCK_MONOTONIC: no room until then */
+    _Alignas(64) _Atomic uint32_t groups_top; /* entries used at least once */
+    _Atomic uint32_t objects_top;
+    _Atomic uint32_t groups_free, objects_free; /* lists of the others; index + 1 */
+    _Atomic uint32_t groups_used, objects_used;
+    _Atomic uint32_t arena_hand; /* granule where the search goes on */
+    uint32_t reserved2;
+    _Atomic uint64_t arena_used; /* bytes */
+    _Alignas(64) uint8_t reserved3[4096 - 576];
 };
 
 #endif

@@ -51,6 +51,27 @@ static bool parse_SECONDS(const char *text, rs_config_SECONDS *out)
     return true;
 }
 
+static bool parse_SIZE(const char *text, rs_config_SIZE *out)
+{
+    static const char units[] = "KkMmGg";
+    const char *end;
+    uint64_t value;
+    if (!*text) {
+        *out = RS_SIZE_UNSET;
+        return true;
+    }
+    if (!parse_number(text, &value, &end)) {
+        return false;
+    }
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * ((unsigned)(unit - units) / 2 + 1) : 0;
+    if ((*end && (!unit || end[1])) || value >= RS_SIZE_UNSET >> shift) {
+        return false;
+    }
+    *out = value << shift;
+    return true;
+}
+
 static bool parse_TEXT(const char *text, rs_config_TEXT *out)
 {
     size_t length = strlen(text);

@@ -11,9 +11,11 @@
 #include <stdint.h>
 
 enum { RS_TEXT_MAX = 1024, RS_NAME_MAX = 96 };
+#define RS_SIZE_UNSET UINT64_MAX
 
 typedef bool rs_config_FLAG;
 typedef uint64_t rs_config_SECONDS;
+typedef uint64_t rs_config_SIZE; /* RS_SIZE_UNSET: not given */
 typedef char rs_config_TEXT[RS_TEXT_MAX];
 typedef char rs_config_NAME[RS_NAME_MAX]; /* of a file, without a slash */
 typedef char

@@ -132,6 +132,8 @@ static bool map_segment(void)
         return false;
     }
     node.store.patience_ns = rs_config.wait_s * RS_NS_PER_S;
+    node.store.artifact_bytes = rs_config.size;
+    node.store.dir = rs_config.dir;
     mapped = true;
     mapped_as = user;
     return true;

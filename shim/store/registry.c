@@ -9,48 +9,23 @@
 
 #include "store/kill_point.h"
 #include "store/layout.h"
+#include "store/owner_lock.h"
 #include "store/process.h"
 #include "store/store_sys.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-/* The lock is held for microseconds; who can't get it in a second goes on without. */
-enum { PATIENCE_MS = 1000, YIELDS = 32, PAUSE_US = 200 };
-
 bool rs_registry_lock(struct rs_segment *segment, uint64_t *mine)
 {
     struct rs_process self = rs_process_self();
-    uint64_t end = rs_sys_clock_ns(CLOCK_MONOTONIC) + PATIENCE_MS * (RS_NS_PER_S / 1000);
-    uint64_t first = 0;
     *mine = rs_process_tag(&self);
-    for (unsigned i = 0;; i++) {
-        uint64_t seen = 0;
-        if (atomic_compare_exchange_strong(&segment->registry, &seen, *mine)) {
-            return true;
-        }
-        if (i < YIELDS) {
-            sched_yield();
-            continue;
-        }
-        first = first ? first : seen;
-        int alive = rs_tag_alive(seen);
-        bool late = rs_sys_clock_ns(CLOCK_MONOTONIC) >= end;
-        /* Nobody holds it for a second: an owner in a foreign namespace that seems to is dead. */
-        bool gone = alive == 0 || (alive < 0 && late && seen == first);
-        if (gone && atomic_compare_exchange_strong(&segment->registry, &seen, *mine)) {
-            return true;
-        }
-        if (late) {
-            return false;
-        }
-        rs_sys_pause_us(PAUSE_US);
-    }
+    return rs_owner_lock(&segment->registry, *mine) != RS_LOCK_BUSY;
 }
 
 void rs_registry_unlock(struct rs_segment *segment, uint64_t mine)
 {
-    atomic_compare_exchange_strong(&segment->registry, &mine, 0);
+    rs_owner_unlock(&segment->registry, mine);
 }
 
 void rs_text_put(_Atomic uint64_t *words, size_t size, const char *text)

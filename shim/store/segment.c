@@ -12,6 +12,7 @@
 #include "store/store.h"
 #include "store/store_sys.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,11 @@ static const struct rs_table jobs = {RS_AT_JOBS, RS_JOBS, sizeof(struct rs_job)}
 static const struct rs_table slots = {RS_AT_SLOTS, RS_SLOTS, sizeof(struct rs_slot)};
 static const struct rs_table leases = {RS_AT_LEASES, RS_LEASES, sizeof(struct rs_lease)};
 static const struct rs_table events = {RS_AT_EVENTS, RS_EVENTS, sizeof(struct rs_event_cell)};
+static const struct rs_table groups = {RS_AT_INDEX + RS_IN_GROUPS, RS_GROUPS,
+                                       sizeof(struct rs_group)};
+static const struct rs_table objects = {RS_AT_INDEX + RS_IN_OBJECTS, RS_OBJECTS,
+                                        sizeof(struct rs_object)};
+static const struct rs_table pins = {RS_AT_INDEX + RS_IN_PINS, RS_PINS, sizeof(struct rs_pin)};
 
 /* The header of a segment that this build makes, but for its creator and time. */
 static void fill_header(struct rs_segment *header)
@@ -100,6 +106,11 @@ static void fill_header(struct rs_segment *header)
     header->slots = slots;
     header->leases = leases;
     header->events = events;
+    header->groups = groups;
+    header->objects = objects;
+    header->pins = pins;
+    header->index_offset = RS_AT_INDEX;
+    header->arena_offset = RS_AT_ARENA;
 }
 
 static bool same_table(const struct rs_table *a, const struct rs_table *b)
@@ -114,7 +125,9 @@ static bool same_layout(const struct rs_segment *found)
            found->page_size == (uint32_t)sysconf(_SC_PAGESIZE) &&
            found->counter_count == RS_COUNTER_COUNT && same_table(&found->jobs, &jobs) &&
            same_table(&found->slots, &slots) && same_table(&found->leases, &leases) &&
-           same_table(&found->events, &events);
+           same_table(&found->events, &events) && same_table(&found->groups, &groups) &&
+           same_table(&found->objects, &objects) && same_table(&found->pins, &pins) &&
+           found->index_offset == RS_AT_INDEX && found->arena_offset == RS_AT_ARENA;
 }
 
 static enum rs_store_status check_header(const struct rs_segment *found, off_t file_size)
@@ -126,7 +139,8 @@ static enum rs_store_status check_header(const struct rs_segment *found, off_t f
     if (!same_layout(found)) {
         return RS_STORE_LAYOUT;
     }
-    if (file_size != (off_t)found->total_size) {
+    /* Longer once artifacts are in it. */
+    if (file_size < (off_t)found->total_size) {
         return RS_STORE_MAGIC;
     }
     if (found->uid != rs_sys_geteuid()) {
@@ -168,6 +182,10 @@ static enum rs_store_status refused(const char *path, int error)
 
 static enum rs_store_status map(int fd, bool writable, struct rs_store *store)
 {
+    struct stat found;
+    if (rs_sys_fstat(fd, &found) != 0) {
+        return RS_STORE_FAILED;
+    }
     void *at = rs_sys_mmap(RS_SEGMENT_SIZE, writable ? PROT_READ | PROT_WRITE : PROT_READ, fd);
     if (at == MAP_FAILED) {
         return RS_STORE_FAILED;
@@ -175,6 +193,9 @@ static enum rs_store_status map(int fd, bool writable, struct rs_store *store)
     store->segment = at;
     store->size = RS_SEGMENT_SIZE;
     store->writable = writable;
+    store->dev = found.st_dev;
+    store->ino = found.st_ino;
+    store->artifact_bytes = RS_SIZE_UNSET;
     return RS_STORE_OK;
 }
 
@@ -301,6 +322,7 @@ enum rs_store_status rs_store_open(const char *name, bool make, bool writable,
         }
         status = create(path, store);
     }
+    snprintf(store->name, sizeof(store->name), "%s", name);
     return status;
 }
 
@@ -308,6 +330,10 @@ void rs_store_close(struct rs_store *store)
 {
     if (store->segment) {
         rs_sys_munmap(store->segment, store->size);
+    }
+    unsigned char *index = atomic_load(&store->index);
+    if (index) {
+        rs_sys_munmap(index, RS_INDEX_SIZE);
     }
     *store = (struct rs_store){0};
 }

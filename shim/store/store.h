@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The node's shared segment: header, jobs, process slots with counters, leases, event ring (the
- * arena of artifacts comes behind them later). One POSIX shared-memory object per user and layout,
+ * The node's shared segment: header, jobs, process slots with counters, leases, event ring, and the
+ * artifact store behind them (artifact.h). One POSIX shared-memory object per user and layout,
  * 0600, offsets only, no pthread object, no pointer, usable after a SIGKILL at any instruction.
  * The store knows no PyTorch: keys are opaque.
  *
@@ -37,6 +37,8 @@ enum rs_store_status {
 };
 const char *rs_store_status_text(enum rs_store_status status); /* one clear sentence */
 
+enum { RS_SEGMENT_NAME_MAX = 128 };
+
 /* A mapping of the segment in this process. Never unmapped while hooks may run. */
 struct rs_store {
     struct rs_segment *segment;
@@ -45,12 +47,17 @@ struct rs_store {
     /* How long a lease is believed whose owner can't be judged (it is in a foreign pid namespace):
      * as long as this process may wait. At least 600 s, whatever stands here. */
     uint64_t patience_ns;
+    /* The artifact store (artifact.h). */
+    uint64_t artifact_bytes; /* RANKSHARE_SIZE; RS_SIZE_UNSET: the default */
+    const char *dir;         /* RANKSHARE_DIR; NULL or empty: the default. Outlives the store */
+    char name[RS_SEGMENT_NAME_MAX];
+    uint64_t dev, ino;              /* of the segment */
+    _Atomic(unsigned char *) index; /* its second mapping; NULL: not needed yet */
 };
 
 /* Name of the shared-memory object: "/rankshare.<uid>.<layout>", or with OVERRIDE
  * (RANKSHARE_SEGMENT; may be NULL or empty) "/rankshare.<uid>.<layout>.<override>". False when
  * OVERRIDE holds a slash or is too long. */
-enum { RS_SEGMENT_NAME_MAX = 128 };
 bool rs_store_name(char name[RS_SEGMENT_NAME_MAX], unsigned uid, const char *override);
 
 /* Maps the segment. CREATE makes it when it is absent (complete under a temporary name first, then

@@ -7,12 +7,20 @@
 
 #include "base/sys.h"
 
+#include <linux/falloc.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 
 static inline int rs_sys_fallocate(int fd, off_t offset, off_t size)
 {
     return (int)syscall(SYS_fallocate, fd, 0, offset, size);
+}
+
+/* Gives the memory of a range back; the file keeps its size. */
+static inline int rs_sys_punch(int fd, off_t offset, off_t size)
+{
+    return (int)syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+                        size);
 }
 
 static inline int rs_sys_fchmod(int fd, mode_t mode)
@@ -29,6 +37,16 @@ static inline int rs_sys_link(const char *from, const char *to)
 static inline void *rs_sys_mmap(size_t size, int protection, int fd)
 {
     return (void *)syscall(SYS_mmap, NULL, size, protection, MAP_SHARED, fd, (off_t)0);
+}
+
+static inline void *rs_sys_mmap_at(size_t size, int protection, int fd, off_t offset)
+{
+    return (void *)syscall(SYS_mmap, NULL, size, protection, MAP_SHARED, fd, offset);
+}
+
+static inline ssize_t rs_sys_pwrite(int fd, const void *data, size_t size, off_t at)
+{
+    return syscall(SYS_pwrite64, fd, data, size, at);
 }
 
 static inline int rs_sys_munmap(void *at, size_t size)

@@ -40,6 +40,32 @@ Test(config, numbers_and_nonsense)
     cr_assert_eq(read_one("RANKSHARE_WAIT=99999999999999999999").wait_s, 300);
 }
 
+Test(config, sizes)
+{
+    static const struct {
+        const char *setting;
+        uint64_t size;
+    } rows[] = {
+        {"X=1", RS_SIZE_UNSET},
+        {"RANKSHARE_SIZE=", RS_SIZE_UNSET},
+        {"RANKSHARE_SIZE=0", 0},
+        {"RANKSHARE_SIZE=4097", 4097},
+        {"RANKSHARE_SIZE=8K", 8192},
+        {"RANKSHARE_SIZE=8k", 8192},
+        {"RANKSHARE_SIZE=64M", UINT64_C(64) << 20},
+        {"RANKSHARE_SIZE=2g", UINT64_C(2) << 30},
+        {"RANKSHARE_SIZE=2GB", RS_SIZE_UNSET},
+        {"RANKSHARE_SIZE=2 G", RS_SIZE_UNSET},
+        {"RANKSHARE_SIZE=G", RS_SIZE_UNSET},
+        {"RANKSHARE_SIZE=-1", RS_SIZE_UNSET},
+        {"RANKSHARE_SIZE=18446744073709551615", RS_SIZE_UNSET},
+        {"RANKSHARE_SIZE=17179869184G", RS_SIZE_UNSET},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        cr_assert_eq(read_one(rows[i].setting).size, rows[i].size, "%s", rows[i].setting);
+    }
+}
+
 Test(config, paths_end_in_zero_bytes)
 {
     struct rs_config config = read_one("RANKSHARE_ROOTS=:/a b::/c:");

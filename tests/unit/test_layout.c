@@ -16,14 +16,14 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 3);
+    cr_assert_eq(RANKSHARE_LAYOUT, 4);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
  * next boot: an upgrade without a new layout number would go on without leases. */
 Test(layout, counters)
 {
-    cr_assert_eq(RS_COUNTER_COUNT, 76);
+    cr_assert_eq(RS_COUNTER_COUNT, 85);
 }
 
 Test(layout, header)
@@ -45,20 +45,36 @@ Test(layout, header)
     AT(rs_segment, slots, 144, 16);
     AT(rs_segment, leases, 160, 16);
     AT(rs_segment, events, 176, 16);
-    AT(rs_segment, index, 192, 16);
-    AT(rs_segment, pins, 208, 16);
-    AT(rs_segment, arena_offset, 224, 8);
-    AT(rs_segment, arena_size, 232, 8);
-    AT(rs_segment, arena_step, 240, 8);
-    AT(rs_segment, reserved1, 248, 8);
+    AT(rs_segment, groups, 192, 16);
+    AT(rs_segment, objects, 208, 16);
+    AT(rs_segment, pins, 224, 16);
+    AT(rs_segment, index_offset, 240, 8);
+    AT(rs_segment, arena_offset, 248, 8);
     AT(rs_segment, registry, 256, 8);
     AT(rs_segment, slots_used, 264, 4);
     AT(rs_segment, slot_hand, 268, 4);
     AT(rs_segment, runs, 272, 4);
     AT(rs_segment, events_next, 320, 8);
-    AT(rs_segment, arena_used, 384, 8);
-    AT(rs_segment, arena_reserved, 392, 8);
-    AT(rs_segment, reserved2, 448, 3648);
+    AT(rs_segment, store_lock, 384, 8);
+    AT(rs_segment, store_place, 448, 4);
+    AT(rs_segment, groups_room, 452, 4);
+    AT(rs_segment, objects_room, 456, 4);
+    AT(rs_segment, reserved1, 460, 4);
+    AT(rs_segment, arena_size, 464, 8);
+    AT(rs_segment, arena_room, 472, 8);
+    AT(rs_segment, file_dev, 480, 8);
+    AT(rs_segment, file_ino, 488, 8);
+    AT(rs_segment, retry_ms, 496, 8);
+    AT(rs_segment, groups_top, 512, 4);
+    AT(rs_segment, objects_top, 516, 4);
+    AT(rs_segment, groups_free, 520, 4);
+    AT(rs_segment, objects_free, 524, 4);
+    AT(rs_segment, groups_used, 528, 4);
+    AT(rs_segment, objects_used, 532, 4);
+    AT(rs_segment, arena_hand, 536, 4);
+    AT(rs_segment, reserved2, 540, 4);
+    AT(rs_segment, arena_used, 544, 8);
+    AT(rs_segment, reserved3, 576, 3520);
     cr_assert_eq(sizeof(struct rs_segment), 4096);
     AT(rs_table, offset, 0, 8);
     AT(rs_table, count, 8, 4);
@@ -137,6 +153,54 @@ Test(layout, event)
     cr_assert_eq(sizeof(struct rs_event_cell), 72);
 }
 
+Test(layout, group)
+{
+    AT(rs_group, word, 0, 8);
+    AT(rs_group, owner, 8, 8);
+    AT(rs_group, key, 16, 32);
+    AT(rs_group, class_id, 48, 8);
+    AT(rs_group, dev, 56, 8);
+    AT(rs_group, ino, 64, 8);
+    AT(rs_group, seal, 72, 16);
+    AT(rs_group, job, 88, 4);
+    AT(rs_group, run, 92, 4);
+    AT(rs_group, kind, 96, 4);
+    AT(rs_group, next, 100, 4);
+    AT(rs_group, count, 104, 4);
+    AT(rs_group, flags, 108, 4);
+    AT(rs_group, raw, 112, 8);
+    AT(rs_group, put_ns, 120, 8);
+    AT(rs_group, pid, 128, 4);
+    AT(rs_group, rank, 132, 4);
+    AT(rs_group, keep_ms, 136, 8);
+    AT(rs_group, objects, 144, 112);
+    cr_assert_eq(sizeof(struct rs_group), 256);
+}
+
+Test(layout, object)
+{
+    AT(rs_object, word, 0, 8);
+    AT(rs_object, low, 8, 8);
+    AT(rs_object, high, 16, 8);
+    AT(rs_object, check, 24, 8);
+    AT(rs_object, offset, 32, 8);
+    AT(rs_object, stored, 40, 4);
+    AT(rs_object, raw, 44, 4);
+    AT(rs_object, refs, 48, 4);
+    AT(rs_object, next, 52, 4);
+    AT(rs_object, reserved, 56, 8);
+    cr_assert_eq(sizeof(struct rs_object), 64);
+}
+
+Test(layout, pin)
+{
+    AT(rs_pin, tag, 0, 8);
+    AT(rs_pin, group, 8, 8);
+    AT(rs_pin, since_ms, 16, 8);
+    AT(rs_pin, reserved, 24, 8);
+    cr_assert_eq(sizeof(struct rs_pin), 32);
+}
+
 Test(layout, tables)
 {
     cr_assert_eq(RS_AT_JOBS, 4096);
@@ -146,4 +210,15 @@ Test(layout, tables)
     cr_assert_eq(RS_SEGMENT_SIZE, 6524928);
     cr_assert_eq(RS_AT_SLOTS % 64, 0);
     cr_assert_eq(RS_AT_LEASES % 64, 0);
+    cr_assert_eq(RS_AT_INDEX, 6553600);
+    cr_assert_eq(RS_IN_OBJECT_HEADS, 262144);
+    cr_assert_eq(RS_IN_PINS, 524288);
+    cr_assert_eq(RS_IN_WANTED, 589824);
+    cr_assert_eq(RS_IN_BITMAP, 655360);
+    cr_assert_eq(RS_IN_STAMPS, 2752512);
+    cr_assert_eq(RS_IN_GROUPS, 3801088);
+    cr_assert_eq(RS_IN_OBJECTS, 37355520);
+    cr_assert_eq(RS_INDEX_SIZE, 54132736);
+    cr_assert_eq(RS_AT_ARENA, 60686336);
+    cr_assert_eq(RS_AT_ARENA % 4096, 0);
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/pack.h"
+#include "store/payload.h"
+#include "store/pin.h"
+#include "store/put.h"
+#include "store/room.h"
+#include "store/wanted.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { MEMORY = 256 * 1024 };
+
+struct rs_origin rs_origin_of(const struct rs_store *store, const struct rs_slot *slot,
+                              uint64_t dev, uint64_t ino)
+{
+    struct rs_origin origin = {.dev = dev, .ino = ino, .job = RS_NO_JOB};
+    uint32_t job = atomic_load_explicit(&slot->job, memory_order_acquire);
+    if (job < RS_JOBS) {
+        origin.job = job;
+        origin.run = atomic_load_explicit(&rs_jobs(store->segment)[job].run, memory_order_acquire);
+    }
+    return origin;
+}
+
+static bool parts_fine(const struct rs_part_in *parts, unsigned count)
+{
+    if (count == 0 || count > RS_PARTS_MAX) {
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (!rs_part_name_fine(parts[i].name) || parts[i].size > RS_PART_SIZE_MAX ||
+            (parts[i].mode & ~07777U)) {
+            return false;
+        }
+        for (unsigned j = 0; j < i; j++) {
+            if (strcmp(parts[i].name, parts[j].name) == 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* What object each part will have, as far as it is known before it is put. */
+static struct rs_part describe(const struct rs_put *put, const struct rs_part_in *in)
+{
+    struct rs_hash128 own = rs_hash_of(in->data, in->size);
+    struct rs_part part = {
+        .name = in->name,
+        .size = (uint32_t)in->size,
+        .mode = in->mode,
+        .exact = true,
+        .file = in->file,
+        .hash = in->meaning ? *in->meaning : own,
+        .check = own.low,
+    };
+    uint32_t there = in->meaning ? rs_object_find(&put->index, part.hash, false, 0, 0)
+                                 : RS_NO_ENTRY;
+    if (there != RS_NO_ENTRY) {
+        const struct rs_object *object = rs_object_at(&put->index, there);
+        part.check = atomic_load_explicit(&object->check, memory_order_relaxed);
+        part.size = atomic_load_explicit(&object->raw, memory_order_relaxed);
+        part.exact = part.check == own.low && part.size == in->size;
+    }
+    return part;
+}
+
+static enum rs_put_result put_part(struct rs_put *put, const struct rs_part_in *in, unsigned i)
+{
+    struct rs_part *part = &put->manifest.parts[i];
+    struct rs_put_bytes bytes = {
+        .data = in->data,
+        .size = in->size,
+        .hash = part->hash,
+        .check = in->meaning ? rs_hash_of(in->data, in->size).low : part->check,
+        .any = in->meaning != NULL,
+    };
+    enum rs_put_result result = rs_put_object(put, i + 1, &bytes, &part->check, &part->size);
+    part->exact = part->check == bytes.check && part->size == in->size;
+    return result;
+}
+
+static const void *manifest_bytes(struct rs_put *put, struct rs_put_bytes *bytes)
+{
+    void *data = rs_manifest_write(&put->memory, &put->manifest, &bytes->size);
+    bytes->data = data;
+    if (data) {
+        bytes->hash = rs_hash_of(data, bytes->size);
+        bytes->check = bytes->hash.low;
+    }
+    return data;
+}
+
+static enum rs_put_result put_group(struct rs_put *put, const struct rs_part_in *parts)
+{
+    struct rs_put_bytes manifest = {0};
+    uint64_t check, raw = 0;
+    uint32_t size;
+    if (!manifest_bytes(put, &manifest)) {
+        return RS_PUT_NO_ROOM;
+    }
+    if (rs_put_there(put, manifest.hash)) {
+        return RS_PUT_THERE;
+    }
+    enum rs_put_result result = rs_put_begin(put);
+    if (result != RS_PUT_STORED) {
+        return result;
+    }
+    for (unsigned i = 0; result == RS_PUT_STORED && i < put->manifest.count; i++) {
+        result = put_part(put, &parts[i], i);
+        raw += parts[i].size;
+    }
+    if (result == RS_PUT_STORED) {
+        /* Once more: the parts may have got other objects than were there before. */
+        result = manifest_bytes(put, &manifest) ? rs_put_object(put, 0, &manifest, &check, &size)
+                                                : RS_PUT_NO_ROOM;
+    }
+    if (result != RS_PUT_STORED) {
+        rs_put_cancel(put);
+        return result;
+    }
+    return rs_put_publish(put, manifest.hash, raw);
+}
+
+static void count(struct rs_slot *slot, enum rs_put_result result)
+{
+    switch (result) {
+    case RS_PUT_STORED:
+        rs_slot_count(slot, RS_C_artifact_puts, 1);
+        break;
+    case RS_PUT_BUSY:
+        rs_slot_count(slot, RS_C_artifact_busy, 1);
+        break;
+    case RS_PUT_NO_ROOM:
+        rs_slot_count(slot, RS_C_artifact_no_room, 1);
+        break;
+    case RS_PUT_UNWANTED:
+        rs_slot_count(slot, RS_C_artifact_unwanted, 1);
+        break;
+    case RS_PUT_THERE:
+    case RS_PUT_REFUSED:
+        break;
+    }
+}
+
+static enum rs_put_result put_all(struct rs_put *put, const struct rs_part_in *parts,
+                                  unsigned part_count)
+{
+    put->manifest.parts = rs_arena_alloc(&put->memory, part_count * sizeof(struct rs_part));
+    if (!put->manifest.parts || !rs_room_begin(put->store, put->tag, &put->index)) {
+        return RS_PUT_NO_ROOM;
+    }
+    if ((put->flags & RS_PUT_IF_WANTED) &&
+        !rs_is_wanted(&put->index, put->slot, &put->manifest.key)) {
+        rs_want(&put->index, put->slot, &put->manifest.key);
+        return RS_PUT_UNWANTED;
+    }
+    for (unsigned i = 0; i < part_count; i++) {
+        put->manifest.parts[i] = describe(put, &parts[i]);
+    }
+    return put_group(put, parts);
+}
+
+enum rs_put_result rs_artifact_put(struct rs_store *store, struct rs_slot *slot,
+                                   const struct rs_artifact_key *key,
+                                   const struct rs_origin *origin, unsigned flags,
+                                   const struct rs_part_in *parts, unsigned part_count)
+{
+    int saved = errno;
+    struct rs_put put = {
+        .store = store,
+        .slot = slot,
+        .tag = rs_slot_tag(slot),
+        .manifest = {.key = *key, .origin = *origin, .count = part_count},
+        .flags = flags,
+    };
+    enum rs_put_result result = RS_PUT_REFUSED;
+    if (!slot || !store->segment) {
+        return RS_PUT_BUSY;
+    }
+    if (parts_fine(parts, part_count) && (unsigned)key->kind < RS_KIND_COUNT) {
+        rs_arena_init(&put.memory, MEMORY);
+        result = put_all(&put, parts, part_count);
+        rs_arena_free(&put.memory);
+    }
+    count(slot, result);
+    errno = saved;
+    return result;
+}

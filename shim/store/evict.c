@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/evict.h"
+
+#include "store/kill_point.h"
+#include "store/pin.h"
+#include "store/store_sys.h"
+
+#include <stdatomic.h>
+
+enum { BATCH = 64, PROMISE_MS = 600 * 1000 };
+
+/* The oldest groups behind (STAMP, GROUP), in their order. */
+struct batch {
+    unsigned count;
+    struct {
+        uint64_t stamp;
+        uint32_t group;
+    } at[BATCH];
+};
+
+static bool behind(uint64_t stamp, uint32_t group, uint64_t other_stamp, uint32_t other)
+{
+    return stamp > other_stamp || (stamp == other_stamp && group > other);
+}
+
+static void insert(struct batch *batch, uint64_t stamp, uint32_t group)
+{
+    unsigned i = batch->count < BATCH ? batch->count++ : BATCH - 1;
+    for (; i > 0 && behind(batch->at[i - 1].stamp, batch->at[i - 1].group, stamp, group); i--) {
+        batch->at[i] = batch->at[i - 1];
+    }
+    batch->at[i].stamp = stamp;
+    batch->at[i].group = group;
+}
+
+/* Groups number from 1 here, so that (0, 0) is in front of all. */
+static void collect(const struct rs_index *index, uint64_t last_stamp, uint32_t last,
+                    struct batch *batch)
+{
+    const _Atomic uint64_t *stamps = rs_stamps(index);
+    uint32_t top = rs_groups_top(index);
+    batch->count = 0;
+    for (uint32_t i = 0; i < top; i++) {
+        uint64_t stamp = atomic_load_explicit(&stamps[i], memory_order_relaxed);
+        if (stamp == 0 || !behind(stamp, i + 1, last_stamp, last)) {
+            continue;
+        }
+        bool late = batch->count == BATCH && behind(stamp, i + 1, batch->at[BATCH - 1].stamp,
+                                                    batch->at[BATCH - 1].group);
+        if (!late) {
+            insert(batch, stamp, i + 1);
+        }
+    }
+}
+
+static bool promised(const struct rs_group *group)
+{
+    uint64_t now = rs_now_ms();
+    uint64_t until = atomic_load_explicit(&group->keep_ms, memory_order_relaxed);
+    return until > now && until <= now + PROMISE_MS;
+}
+
+static bool evict(struct rs_index *index, uint32_t i)
+{
+    struct rs_group *group = rs_group_at(index, i);
+    uint64_t word = group ? atomic_load(&group->word) : 0;
+    if (rs_word_state(word) != RS_ENTRY_READY || promised(group) || rs_pinned(index, i, word)) {
+        return false;
+    }
+    /* From here on nobody pins it who has not seen it leave. */
+    atomic_store(&group->word, rs_word(RS_ENTRY_LEAVING, rs_word_generation(word)));
+    RS_KILL_POINT(evict_begun);
+    if (rs_pinned(index, i, word)) {
+        atomic_store(&group->word, word);
+        return false;
+    }
+    rs_group_free(index, i);
+    return true;
+}
+
+unsigned rs_evict_until(struct rs_index *index, bool (*enough)(void *context), void *context)
+{
+    struct batch batch;
+    uint64_t stamp = 0;
+    uint32_t last = 0;
+    unsigned gone = 0;
+    while (!enough(context)) {
+        collect(index, stamp, last, &batch);
+        if (batch.count == 0) {
+            break;
+        }
+        for (unsigned i = 0; i < batch.count; i++) {
+            stamp = batch.at[i].stamp;
+            last = batch.at[i].group;
+            if (evict(index, last - 1)) {
+                gone++;
+                if (enough(context)) {
+                    return gone;
+                }
+            }
+        }
+    }
+    return gone;
+}
+
+void rs_sweep(struct rs_index *index)
+{
+    uint32_t top = rs_groups_top(index);
+    for (uint32_t i = 0; i < top; i++) {
+        if (rs_group_abandoned(index, i)) {
+            rs_group_free(index, i);
+        }
+    }
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding and reading, without the lock. Whatever is in the index, what comes out is the bytes that
+ * were put under this key from an origin that the caller may have, or nothing.
+ */
+#include "store/index.h"
+#include "store/manifest.h"
+#include "store/pack.h"
+#include "store/payload.h"
+#include "store/pin.h"
+#include "store/store_sys.h"
+#include "store/wanted.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { MEMORY = 256 * 1024, STAMP_MS = 500 };
+
+#define GET(field) atomic_load_explicit(&(field), memory_order_acquire)
+
+/* Which rule lets ASKER have a group of ORIGIN; 0: none. */
+static int match_of(const struct rs_origin *origin, const struct rs_origin *asker, bool warm,
+                    unsigned flags)
+{
+    if (origin->dev == asker->dev && origin->ino == asker->ino) {
+        return RS_MATCH_ROOT;
+    }
+    if ((flags & RS_FIND_ANYWHERE) && origin->job == asker->job && origin->run == asker->run &&
+        asker->job != RS_NO_JOB) {
+        return RS_MATCH_JOB;
+    }
+    return ((flags & RS_FIND_ANYWHERE) && warm) || (flags & RS_FIND_WARM) ? RS_MATCH_WARM : 0;
+}
+
+/* The group that fits best, and the word that it was read with. */
+struct best {
+    int match;
+    uint32_t group;
+    uint64_t word;
+};
+
+static struct best look(const struct rs_index *index, const struct rs_artifact_key *key,
+                        const struct rs_origin *asker, unsigned flags)
+{
+    struct best best = {.group = RS_NO_ENTRY};
+    uint32_t at = GET(*rs_group_head(index, key));
+    for (int step = 0; at != 0 && best.match != RS_MATCH_ROOT && step < RS_STEPS; step++) {
+        struct rs_group *group = rs_group_at(index, at - 1);
+        if (!group) {
+            break;
+        }
+        uint64_t word = GET(group->word);
+        bool fits = rs_word_state(word) == RS_ENTRY_READY && rs_group_has_key(group, key);
+        struct rs_origin origin = rs_group_origin(group);
+        int match = fits ? match_of(&origin, asker, GET(group->flags) & RS_GROUP_WARM, flags) : 0;
+        if (match && (!best.match || match < best.match) &&
+            atomic_load_explicit(&group->word, memory_order_relaxed) == word) {
+            best = (struct best){match, at - 1, word};
+        }
+        at = GET(group->next);
+    }
+    return best;
+}
+
+/* An object as it was read between two equal readings of its word. */
+struct place {
+    uint64_t offset, check;
+    uint32_t stored, raw;
+};
+
+static bool place_of(const struct rs_index *index, uint32_t i, struct place *place)
+{
+    const struct rs_object *object = rs_object_at(index, i);
+    if (!object) {
+        return false;
+    }
+    uint64_t word = GET(object->word);
+    *place = (struct place){GET(object->offset), GET(object->check), GET(object->stored),
+                            GET(object->raw)};
+    return rs_word_state(word) == RS_ENTRY_READY && place->stored <= place->raw &&
+           place->raw <= RS_PART_SIZE_MAX && place->offset <= RS_ARENA_MAX &&
+           atomic_load_explicit(&object->word, memory_order_relaxed) == word;
+}
+
+/* The RAW bytes of PLACE into OUT. */
+static bool load(struct rs_artifact *artifact, const struct place *place, uint64_t base, void *out)
+{
+    struct rs_arena work;
+    if (place->stored == place->raw) {
+        return rs_payload_read(artifact->fd, base, place->offset, out, place->raw);
+    }
+    rs_arena_init(&work, 2 * RS_PART_SIZE_MAX);
+    void *packed = rs_arena_alloc(&work, place->stored);
+    bool good = packed &&
+                rs_payload_read(artifact->fd, base, place->offset, packed, place->stored) &&
+                rs_unpack(&work, packed, place->stored, out, place->raw);
+    rs_arena_free(&work);
+    return good;
+}
+
+static uint64_t base_of(const struct rs_store *store)
+{
+    return GET(store->segment->store_place) == RS_PLACE_SHM ? RS_AT_ARENA : 0;
+}
+
+static bool load_manifest(const struct rs_index *index, struct rs_artifact *artifact,
+                          struct rs_manifest *manifest)
+{
+    struct rs_group *group = rs_group_at(index, artifact->group);
+    struct rs_hash128 seal = {GET(group->seal[0]), GET(group->seal[1])}, found;
+    struct place place;
+    uint32_t at = GET(group->objects[0]);
+    if (at == 0 || !place_of(index, at - 1, &place) || place.raw > RS_MANIFEST_MAX) {
+        return false;
+    }
+    void *data = rs_arena_alloc(&artifact->memory, place.raw);
+    if (!data || !load(artifact, &place, base_of(artifact->store), data)) {
+        return false;
+    }
+    found = rs_hash_of(data, place.raw);
+    return found.low == seal.low && found.high == seal.high &&
+           rs_manifest_read(&artifact->memory, data, place.raw, manifest);
+}
+
+static bool same_origin(const struct rs_origin *a, const struct rs_origin *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->job == b->job && a->run == b->run;
+}
+
+/* Opens the group that was found. False: it was not what its entry says, or is gone. */
+static bool open_group(const struct rs_index *index, struct rs_artifact *artifact,
+                       const struct rs_artifact_key *key)
+{
+    struct rs_group *group = rs_group_at(index, artifact->group);
+    struct rs_manifest manifest = {0};
+    uint64_t base;
+    artifact->fd = rs_payload_open(artifact->store, false, &base);
+    if (artifact->fd < 0 || !load_manifest(index, artifact, &manifest)) {
+        return false;
+    }
+    artifact->origin = rs_group_origin(group);
+    artifact->count = manifest.count;
+    artifact->parts = manifest.parts;
+    return manifest.key.kind == key->kind && manifest.key.class_id == key->class_id &&
+           memcmp(&manifest.key.key, &key->key, sizeof(key->key)) == 0 &&
+           same_origin(&manifest.origin, &artifact->origin);
+}
+
+/* A group whose bytes are not what was put; OBJECT (or RS_NO_ENTRY) is what does not hold, and
+ * nobody shall find it again. If the group has only gone away meanwhile, that is no damage. */
+static void drop_damaged(const struct rs_artifact *artifact, struct rs_index *index,
+                         uint32_t object)
+{
+    uint64_t tag = rs_slot_tag(artifact->slot);
+    struct rs_group *group = rs_group_at(index, artifact->group);
+    if (!tag || !artifact->store->writable || !group || !rs_index_lock(index, tag)) {
+        return;
+    }
+    if (atomic_load(&group->word) == artifact->word) {
+        rs_object_condemn(index, object);
+        rs_group_free(index, artifact->group);
+        rs_slot_count(artifact->slot, RS_C_artifact_damaged, 1);
+    }
+    rs_index_unlock(index, tag);
+}
+
+static void note_use(const struct rs_index *index, uint32_t group)
+{
+    _Atomic uint64_t *stamp = &rs_stamps(index)[group];
+    uint64_t now = rs_now_ms();
+    if (now > GET(*stamp) + STAMP_MS) {
+        atomic_store_explicit(stamp, now, memory_order_relaxed);
+    }
+}
+
+static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_artifact_key *key,
+                 const struct rs_origin *asker, unsigned flags, struct rs_artifact *artifact)
+{
+    struct rs_index index;
+    if (!rs_index_open(store, &index)) {
+        return false;
+    }
+    struct best best = look(&index, key, asker, flags);
+    if (!best.match) {
+        if (store->writable) {
+            rs_want(&index, slot, key);
+        }
+        return false;
+    }
+    artifact->match = (enum rs_match)best.match;
+    artifact->group = best.group;
+    artifact->word = best.word;
+    if (store->writable) {
+        artifact->pin = rs_pin_set(&index, rs_slot_tag(slot), best.group, best.word);
+        note_use(&index, best.group);
+    }
+    bool there = atomic_load(&rs_group_at(&index, best.group)->word) == best.word;
+    if (there && !open_group(&index, artifact, key)) {
+        if (artifact->fd >= 0) { /* else the store has been removed */
+            drop_damaged(artifact, &index, RS_NO_ENTRY);
+        }
+        there = false;
+    }
+    return there;
+}
+
+bool rs_artifact_find(struct rs_store *store, struct rs_slot *slot,
+                      const struct rs_artifact_key *key, const struct rs_origin *origin,
+                      unsigned flags, struct rs_artifact *artifact)
+{
+    int saved = errno;
+    *artifact = (struct rs_artifact){.store = store, .slot = slot, .fd = -1, .pin = RS_NO_PIN};
+    artifact->pid = rs_sys_getpid();
+    rs_arena_init(&artifact->memory, MEMORY);
+    bool found = find(store, slot, key, origin, flags, artifact);
+    if (found) {
+        rs_slot_count(slot, RS_C_artifact_hits, 1);
+    } else {
+        rs_artifact_release(artifact);
+    }
+    errno = saved;
+    return found;
+}
+
+/* *OBJECT gets where the bytes lie. */
+static bool read_part(const struct rs_index *index, struct rs_artifact *artifact,
+                      const struct rs_part *part, void *buffer, uint32_t *object)
+{
+    struct place place;
+    *object = rs_object_find(index, part->hash, true, part->check, part->size);
+    return *object != RS_NO_ENTRY && place_of(index, *object, &place) && place.raw == part->size &&
+           load(artifact, &place, base_of(artifact->store), buffer) &&
+           rs_hash_of(buffer, part->size).low == part->check;
+}
+
+bool rs_artifact_read(struct rs_artifact *artifact, unsigned i, void *buffer)
+{
+    struct rs_index index;
+    uint32_t object;
+    int saved = errno;
+    bool good = false;
+    if (i < artifact->count && rs_index_open(artifact->store, &index)) {
+        good = read_part(&index, artifact, &artifact->parts[i], buffer, &object);
+        if (good) {
+            rs_slot_count(artifact->slot, RS_C_artifact_bytes, artifact->parts[i].size);
+        } else {
+            drop_damaged(artifact, &index, object);
+        }
+    }
+    errno = saved;
+    return good;
+}
+
+void rs_artifact_release(struct rs_artifact *artifact)
+{
+    struct rs_index index;
+    int saved = errno;
+    if (artifact->fd >= 0) {
+        rs_sys_close(artifact->fd);
+    }
+    if (artifact->pin != RS_NO_PIN && artifact->pid == rs_sys_getpid() &&
+        rs_index_open(artifact->store, &index)) {
+        rs_pin_drop(&index, artifact->pin, rs_slot_tag(artifact->slot));
+    }
+    rs_arena_free(&artifact->memory);
+    *artifact = (struct rs_artifact){.fd = -1, .pin = RS_NO_PIN};
+    errno = saved;
+}
+
+static unsigned forget(struct rs_index *index, const struct rs_artifact_key *key,
+                       const struct rs_origin *origin)
+{
+    unsigned gone = 0;
+    uint32_t at = GET(*rs_group_head(index, key));
+    for (int step = 0; at != 0 && step < RS_STEPS; step++) {
+        struct rs_group *group = rs_group_at(index, at - 1);
+        if (!group) {
+            break;
+        }
+        uint32_t here = at - 1;
+        at = GET(group->next);
+        if (rs_word_state(GET(group->word)) == RS_ENTRY_READY && rs_group_has_key(group, key) &&
+            GET(group->dev) == origin->dev && GET(group->ino) == origin->ino) {
+            rs_group_free(index, here);
+            gone++;
+        }
+    }
+    return gone;
+}
+
+unsigned rs_artifact_forget(struct rs_store *store, struct rs_slot *slot,
+                            const struct rs_artifact_key *key, const struct rs_origin *origin)
+{
+    struct rs_index index;
+    unsigned gone = 0;
+    int saved = errno;
+    uint64_t tag = rs_slot_tag(slot);
+    if (tag && store->writable && rs_index_open(store, &index) && rs_index_lock(&index, tag)) {
+        gone = forget(&index, key, origin);
+        rs_index_unlock(&index, tag);
+    }
+    errno = saved;
+    return gone;
+}

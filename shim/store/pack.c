@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/pack.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+
+/* docs/segment.md has the measurement. A frame that saves less than a granule saves nothing. */
+enum { LEVEL = 1, SMALLEST = 2 * RS_GRANULE };
+
+struct rs_hash128 rs_hash_of(const void *data, size_t size)
+{
+    XXH128_hash_t hash = XXH3_128bits(data, size);
+    return (struct rs_hash128){hash.low64, hash.high64};
+}
+
+const void *rs_pack(struct rs_arena *memory, const void *data, size_t size, size_t *packed)
+{
+    size_t bound = size < SMALLEST ? 0 : size - size / 8;
+    if (bound == 0) {
+        return NULL;
+    }
+    size_t room = ZSTD_estimateCCtxSize(LEVEL);
+    void *work = rs_arena_alloc(memory, room);
+    void *out = work ? rs_arena_alloc(memory, bound) : NULL;
+    ZSTD_CCtx *context = out ? ZSTD_initStaticCCtx(work, room) : NULL;
+    if (!context || ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL))) {
+        return NULL;
+    }
+    size_t got = ZSTD_compress2(context, out, bound, data, size);
+    if (ZSTD_isError(got)) { /* it would be larger than BOUND */
+        return NULL;
+    }
+    *packed = got;
+    return out;
+}
+
+bool rs_unpack(struct rs_arena *memory, const void *packed, size_t size, void *out, size_t raw)
+{
+    size_t room = ZSTD_estimateDCtxSize();
+    void *work = rs_arena_alloc(memory, room);
+    ZSTD_DCtx *context = work ? ZSTD_initStaticDCtx(work, room) : NULL;
+    if (!context) {
+        return false;
+    }
+    size_t got = ZSTD_decompressDCtx(context, out, raw, packed, size);
+    return !ZSTD_isError(got) && got == raw;
+}

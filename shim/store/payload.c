@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/payload.h"
+
+#include "store/layout.h"
+#include "store/store_sys.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { OPEN_FLAGS = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, DIR_MAX = 1100 };
+
+static bool is_ours(int fd, uint64_t dev, uint64_t ino, struct stat *found)
+{
+    return rs_sys_fstat(fd, found) == 0 && S_ISREG(found->st_mode) && found->st_dev == dev &&
+           found->st_ino == ino && found->st_uid == rs_sys_geteuid() &&
+           (found->st_mode & 077) == 0;
+}
+
+static int checked(int fd, uint64_t dev, uint64_t ino, struct stat *found)
+{
+    if (fd >= 0 && !is_ours(fd, dev, ino, found)) {
+        rs_sys_close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int rs_segment_open(const struct rs_store *store, bool writable, struct stat *found)
+{
+    char path[RS_SEGMENT_NAME_MAX + 16];
+    snprintf(path, sizeof(path), "/dev/shm%s", store->name);
+    int fd = rs_sys_openat(AT_FDCWD, path, OPEN_FLAGS | (writable ? O_RDWR : O_RDONLY), 0);
+    return checked(fd, store->dev, store->ino, found);
+}
+
+void rs_payload_name(const struct rs_store *store, char name[RS_SEGMENT_NAME_MAX + 8])
+{
+    snprintf(name, RS_SEGMENT_NAME_MAX + 8, "%s.arena", store->name + 1);
+}
+
+int rs_dir_open(const struct rs_store *store, bool make)
+{
+    char path[DIR_MAX];
+    struct stat found;
+    if (store->dir && store->dir[0]) {
+        snprintf(path, sizeof(path), "%s", store->dir);
+    } else {
+        snprintf(path, sizeof(path), "/var/tmp/rankshare-%u", (unsigned)rs_sys_geteuid());
+    }
+    if (make) {
+        (void)rs_sys_mkdirat(AT_FDCWD, path, 0700);
+    }
+    int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    bool ours = fd >= 0 && rs_sys_fstat(fd, &found) == 0 && found.st_uid == rs_sys_geteuid() &&
+                (found.st_mode & 022) == 0;
+    if (fd >= 0 && !ours) {
+        rs_sys_close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int open_file(const struct rs_store *store, bool writable)
+{
+    char name[RS_SEGMENT_NAME_MAX + 8];
+    struct stat found;
+    int dir = rs_dir_open(store, false);
+    if (dir < 0) {
+        return -1;
+    }
+    rs_payload_name(store, name);
+    int fd = rs_sys_openat(dir, name, OPEN_FLAGS | (writable ? O_RDWR : O_RDONLY), 0);
+    rs_sys_close(dir);
+    return checked(fd, atomic_load_explicit(&store->segment->file_dev, memory_order_acquire),
+                   atomic_load_explicit(&store->segment->file_ino, memory_order_acquire), &found);
+}
+
+int rs_payload_open(const struct rs_store *store, bool writable, uint64_t *base)
+{
+    struct stat found;
+    switch (atomic_load_explicit(&store->segment->store_place, memory_order_acquire)) {
+    case RS_PLACE_SHM:
+        *base = RS_AT_ARENA;
+        return rs_segment_open(store, writable, &found);
+    case RS_PLACE_FILE:
+        *base = 0;
+        return open_file(store, writable);
+    default:
+        return -1;
+    }
+}
+
+bool rs_payload_read(int fd, uint64_t base, uint64_t offset, void *out, size_t size)
+{
+    size_t done = 0;
+    if (offset > RS_ARENA_MAX) {
+        return false;
+    }
+    while (done < size) {
+        ssize_t got = rs_sys_pread(fd, (char *)out + done, size - done,
+                                   (off_t)(base + offset + done));
+        if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+bool rs_payload_write(int fd, uint64_t base, uint64_t offset, const void *data, size_t size)
+{
+    size_t done = 0;
+    if (offset > RS_ARENA_MAX || !rs_sys_file_fits(base + offset + size)) {
+        return false;
+    }
+    while (done < size) {
+        ssize_t got = rs_sys_pwrite(fd, (const char *)data + done, size - done,
+                                    (off_t)(base + offset + done));
+        if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+bool rs_payload_remove(const char *name, const char *dir)
+{
+    struct rs_store store = {.dir = dir};
+    char file[RS_SEGMENT_NAME_MAX + 8];
+    snprintf(store.name, sizeof(store.name), "%s", name);
+    int fd = rs_dir_open(&store, false);
+    if (fd < 0) {
+        return false;
+    }
+    rs_payload_name(&store, file);
+    bool removed = rs_sys_unlinkat(fd, file, 0) == 0;
+    rs_sys_close(fd);
+    return removed;
+}
