@@ -70,6 +70,11 @@ $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(BASE) -Itests -c -o $@ $<
 
+# Called only where the processor has it.
+ifeq ($(shell $(CC) -dumpmachine | cut -d- -f1),x86_64)
+$(BUILD)/shim/base/hash128_wide.o: SHIM += -mavx2
+endif
+
 # What we use of libelf. Its calls of libc's memory and file functions become calls of ours: libelf_calls.def is the list.
 # The object that defines its error number comes first, so that libelf's own is not drawn in.
 ELF_USED := elf_version elf_memory elf_getscn elf_nextscn elf_ndxscn elf_rawdata elf_getshdrnum elf_getshdrstrndx \

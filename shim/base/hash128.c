@@ -5,6 +5,8 @@
  */
 #include "base/hash128.h"
 
+#include "base/hash128_wide.h"
+
 #define XXH_STATIC_LINKING_ONLY
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -17,8 +19,24 @@ static struct rs_hash128 from_xxh(XXH128_hash_t hash)
     return (struct rs_hash128){.low = hash.low64, .high = hash.high64};
 }
 
+/* Below this, wide registers are not used, or gain nothing. */
+enum { WIDE_FROM = 256 };
+
+static bool has_wide(void)
+{
+#ifdef __x86_64__
+    __builtin_cpu_init(); /* this may run before libgcc's constructor; later it is a comparison */
+    return __builtin_cpu_supports("avx2");
+#else
+    return false;
+#endif
+}
+
 struct rs_hash128 rs_hash128_of(const void *data, size_t size)
 {
+    if (size >= WIDE_FROM && has_wide()) {
+        return rs_hash128_wide(data, size);
+    }
     return from_xxh(XXH3_128bits(data, size));
 }
 

@@ -8,6 +8,7 @@
 #include "image/cubin.h"
 #include "image/elf.h"
 #include "image/libelf.h"
+#include "image/libelf_calls.h"
 #include "image/toolkit.h"
 
 #include <string.h>
@@ -15,21 +16,20 @@
 /* A cubin has some dozens of sections and five segments. */
 enum { PAIRS_MAX = 1 << 20 };
 
-struct hashing {
-    struct rs_hasher hasher;
-    struct rs_bytes image, names;
+struct part {
+    struct rs_section section;
+    struct rs_bytes options; /* of the compiler's note */
+    bool debug;
 };
 
-static void add64(struct hashing *hashing, uint64_t value)
-{
-    rs_hasher_add(&hashing->hasher, &value, sizeof(value));
-}
-
-static void add_bytes(struct hashing *hashing, struct rs_bytes bytes)
-{
-    add64(hashing, bytes.size);
-    rs_hasher_add(&hashing->hasher, bytes.data, bytes.size);
-}
+struct hashing {
+    struct rs_hasher hasher;
+    struct rs_bytes image;
+    struct part *parts; /* all sections, but the first, which is none */
+    size_t count;
+    const struct part **left_out; /* those of which something is left out */
+    size_t left_out_count;
+};
 
 static bool begins(const char *text, const char *with)
 {
@@ -49,40 +49,26 @@ static bool is_debug(const struct rs_section *section)
     return begins(name, ".debug_") || begins(name, ".nv_debug_");
 }
 
-static bool is_partial(const struct rs_section *section)
+/* The hash of hashes: each section's own is quicker than many small pieces of one. */
+static void add_section(struct hashing *hashing, const struct part *part)
 {
-    return is_debug(section) || rs_toolkit_options(section).size != 0;
-}
-
-/* What an ELF header says, but for places in the file. */
-static bool add_head(struct hashing *hashing, Elf *elf)
-{
-    Elf64_Ehdr head, *found = elf64_getehdr(elf);
-    if (!found) {
-        return false;
+    const Elf64_Shdr *head = &part->section.head;
+    struct rs_bytes bytes = part->section.bytes;
+    uint64_t size = head->sh_size; /* of SHT_NOBITS, too */
+    if (part->debug) {
+        bytes = (struct rs_bytes){NULL, 0};
+        size = 0;
+    } else if (part->options.size) { /* the note's length is that of the options */
+        bytes = rs_toolkit_names(&part->section);
+        size = bytes.size;
     }
-    memcpy(&head, found, sizeof(head));
-    head.e_shoff = head.e_phoff = 0;
-    rs_hasher_add(&hashing->hasher, &head, sizeof(head));
-    return true;
-}
-
-static void add_section(struct hashing *hashing, const struct rs_section *section)
-{
-    const Elf64_Shdr *head = &section->head;
-    const struct rs_bytes options = rs_toolkit_options(section);
-    struct rs_bytes bytes = section->bytes;
-    const uint64_t fixed[] = {head->sh_name, head->sh_type, head->sh_flags,     head->sh_addr,
-                              head->sh_link, head->sh_info, head->sh_addralign, head->sh_entsize};
+    const struct rs_hash128 hash = rs_hash128_of(bytes.data, bytes.size);
+    const uint64_t fixed[] = {
+        head->sh_name, head->sh_type, head->sh_flags,     head->sh_addr,
+        head->sh_link, head->sh_info, head->sh_addralign, head->sh_entsize,
+        size,          hash.low,      hash.high,
+    };
     rs_hasher_add(&hashing->hasher, fixed, sizeof(fixed));
-    if (is_debug(section)) {
-        return;
-    }
-    if (options.size) { /* the note's length is that of the options */
-        bytes = rs_toolkit_names(section);
-    }
-    add64(hashing, options.size ? 0 : head->sh_size);
-    add_bytes(hashing, bytes);
 }
 
 static bool overlaps(const Elf64_Phdr *segment, const Elf64_Shdr *section)
@@ -92,76 +78,95 @@ static bool overlaps(const Elf64_Phdr *segment, const Elf64_Shdr *section)
            segment->p_offset < section->sh_offset + section->sh_size;
 }
 
-/* Which section a segment begins with. A segment that shows what was left out (none does) is taken
- * with all its bytes; so is one that begins with none, unless it is the table of segments. */
-static bool add_segment(struct hashing *hashing, Elf *elf, const Elf64_Phdr *segment,
-                        const Elf64_Ehdr *head, size_t segments)
+static bool shows_left_out(const struct hashing *hashing, const Elf64_Phdr *segment)
 {
-    const uint64_t fixed[] = {segment->p_type,  segment->p_flags,  segment->p_vaddr,
-                              segment->p_paddr, segment->p_filesz, segment->p_memsz,
-                              segment->p_align};
-    uint64_t first = 0, table = segments * sizeof(*segment);
-    bool whole = false;
-    struct rs_section section;
-    for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
-        if (!rs_libelf_section(scn, hashing->names, &section)) {
-            return false;
+    for (size_t i = 0; i < hashing->left_out_count; i++) {
+        if (overlaps(segment, &hashing->left_out[i]->section.head)) {
+            return true;
         }
-        if (!first && section.head.sh_offset == segment->p_offset) {
-            first = elf_ndxscn(scn);
-        }
-        whole = whole || (overlaps(segment, &section.head) && is_partial(&section));
     }
-    rs_hasher_add(&hashing->hasher, fixed, sizeof(fixed));
-    add64(hashing, first);
-    if (!whole && !first) {
-        whole = segment->p_offset != head->e_phoff || segment->p_filesz != table;
-    }
-    if (whole) {
-        add_bytes(hashing,
-                  (struct rs_bytes){hashing->image.data + segment->p_offset, segment->p_filesz});
-    }
-    return true;
+    return false;
 }
 
-static bool add_segments(struct hashing *hashing, Elf *elf)
+/* Which section a segment begins with. A segment that shows what was left out (none does) is taken
+ * with all its bytes; so is one that begins with none, unless it is the table of segments. */
+static void add_segment(struct hashing *hashing, const Elf64_Phdr *segment, uint64_t table,
+                        uint64_t table_size)
 {
-    Elf64_Phdr *table, segment;
-    Elf64_Ehdr head, *found = elf64_getehdr(elf);
-    size_t segments, sections;
-    if (!found || elf_getphdrnum(elf, &segments) != 0 || elf_getshdrnum(elf, &sections) != 0 ||
-        (sections && segments > PAIRS_MAX / sections)) {
+    struct rs_bytes bytes = {NULL, 0};
+    size_t first = 0;
+    while (first < hashing->count &&
+           hashing->parts[first].section.head.sh_offset != segment->p_offset) {
+        first++;
+    }
+    bool strange =
+        first == hashing->count && (segment->p_offset != table || segment->p_filesz != table_size);
+    if (strange || shows_left_out(hashing, segment)) {
+        bytes = (struct rs_bytes){hashing->image.data + segment->p_offset, segment->p_filesz};
+    }
+    const struct rs_hash128 hash = rs_hash128_of(bytes.data, bytes.size);
+    const uint64_t fixed[] = {
+        segment->p_type,   segment->p_flags, segment->p_vaddr, segment->p_paddr,
+        segment->p_filesz, segment->p_memsz, segment->p_align, first,
+        bytes.size,        hash.low,         hash.high,
+    };
+    rs_hasher_add(&hashing->hasher, fixed, sizeof(fixed));
+}
+
+static bool add_segments(struct hashing *hashing, Elf *elf, const Elf64_Ehdr *head)
+{
+    Elf64_Phdr segment;
+    size_t count;
+    if (elf_getphdrnum(elf, &count) != 0 || count > PAIRS_MAX / (hashing->count + 1)) {
         return false;
     }
-    memcpy(&head, found, sizeof(head));
-    table = segments ? elf64_getphdr(elf) : NULL;
-    for (size_t i = 0; i < segments; i++) {
+    Elf64_Phdr *table = count ? elf64_getphdr(elf) : NULL;
+    for (size_t i = 0; i < count; i++) {
         if (!table) {
             return false;
         }
         memcpy(&segment, (const char *)table + i * sizeof(segment), sizeof(segment));
-        if (!add_segment(hashing, elf, &segment, &head, segments)) {
-            return false;
-        }
+        add_segment(hashing, &segment, head->e_phoff, count * sizeof(segment));
     }
     return true;
 }
 
+static bool read_parts(struct hashing *hashing, Elf *elf)
+{
+    struct rs_bytes names = rs_libelf_names(elf);
+    size_t count;
+    if (elf_getshdrnum(elf, &count) != 0) {
+        return false;
+    }
+    hashing->parts = rs_libelf_calloc(count + 1, sizeof(*hashing->parts));
+    for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
+        struct part *part = hashing->parts ? &hashing->parts[hashing->count] : NULL;
+        if (!part || hashing->count++ == count || !rs_libelf_section(scn, names, &part->section)) {
+            return false;
+        }
+        part->debug = is_debug(&part->section);
+        part->options = rs_toolkit_options(&part->section);
+    }
+    return true;
+}
+
+/* What an ELF header says, but for places in the file. */
 static bool add_all(Elf *elf, void *context)
 {
     struct hashing *hashing = context;
-    struct rs_section section;
-    hashing->names = rs_libelf_names(elf);
-    if (!add_head(hashing, elf)) {
+    Elf64_Ehdr head, placeless, *found = elf64_getehdr(elf);
+    if (!found || !read_parts(hashing, elf)) {
         return false;
     }
-    for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
-        if (!rs_libelf_section(scn, hashing->names, &section)) {
-            return false;
-        }
-        add_section(hashing, &section);
+    memcpy(&head, found, sizeof(head));
+    placeless = head;
+    placeless.e_shoff = placeless.e_phoff = 0;
+    rs_hasher_add(&hashing->hasher, &placeless, sizeof(placeless));
+    rs_hasher_add(&hashing->hasher, &hashing->count, sizeof(hashing->count));
+    for (size_t i = 0; i < hashing->count; i++) {
+        add_section(hashing, &hashing->parts[i]);
     }
-    return add_segments(hashing, elf);
+    return add_segments(hashing, elf, &head);
 }
 
 bool rs_cubin_hash(struct rs_bytes cubin, struct rs_hash128 *hash)

@@ -24,8 +24,9 @@ bool rs_libelf_with(struct rs_bytes image, bool (*look)(Elf *elf, void *context)
 {
     struct rs_libelf_scope scope;
     int saved = errno;
-    /* A section costs libelf less than ten times its header, which the image holds. */
-    rs_arena_init(&scope.arena, ((size_t)4 << 20) + image.size * 16);
+    /* A section costs libelf less than ten times its header, which the image holds. The arena's own
+     * first chunk serves nearly all images, and is mostly there already. */
+    rs_arena_init(&scope.arena, ((size_t)32 << 20) + image.size * 16);
     rs_libelf_enter(&scope);
     bool done = guarded(&scope, image, look, context);
     rs_libelf_enter(NULL);

@@ -24,8 +24,11 @@ void rs_reader_process(struct rs_reader *reader);
 /* BYTES alone. */
 void rs_reader_bytes(struct rs_reader *reader, struct rs_bytes bytes);
 
-/* Whether the SIZE bytes at AT can be read. One system call for each page that is asked for first.
- * errno is preserved. */
+/* Whether the SIZE bytes at AT can be read. One system call for each page that is asked for first,
+ * or one for many. errno is preserved. */
 bool rs_reader_has(struct rs_reader *reader, const void *at, size_t size);
+
+/* How many bytes at AT are known to be readable. */
+size_t rs_reader_left(const struct rs_reader *reader, const void *at);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The note in which ptxas says who it is and how it was called (CUDA 12.5 and later). Pure.
+ * The note in which ptxas says who it is and how it was called (in cubins of ABI 8). Pure.
  */
 #ifndef RS_IMAGE_TOOLKIT_H
 #define RS_IMAGE_TOOLKIT_H

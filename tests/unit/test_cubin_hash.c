@@ -14,7 +14,7 @@ static struct rs_hash128 hash_of(const char *name)
     struct rs_hash128 hash = {0, 0};
     struct rs_bytes image = image_file(name);
     cr_assert(rs_cubin_hash(image, &hash), "%s", name);
-    free((void *)image.data);
+    free((void *)(uintptr_t)image.data);
     return hash;
 }
 
@@ -29,8 +29,8 @@ Test(cubin_hash, build_directories_do_not_count)
                     two = image_file("lines-two.sm_90.cubin");
     cr_assert(one.size != two.size || memcmp(one.data, two.data, one.size) != 0);
     cr_assert(same(hash_of("lines-one.sm_90.cubin"), hash_of("lines-two.sm_90.cubin")));
-    free((void *)one.data);
-    free((void *)two.data);
+    free((void *)(uintptr_t)one.data);
+    free((void *)(uintptr_t)two.data);
 }
 
 Test(cubin_hash, everything_else_counts)
@@ -114,7 +114,7 @@ Test(cubin_hash, truncated_images_have_no_hash)
                       names[i], size);
             free(part);
         }
-        free((void *)image.data);
+        free((void *)(uintptr_t)image.data);
     }
 }
 
@@ -129,7 +129,7 @@ Test(cubin_hash, any_address)
         cr_assert(same(hash, other));
         free(moved);
     }
-    free((void *)image.data);
+    free((void *)(uintptr_t)image.data);
 }
 
 Test(cubin_hash, what_is_no_cubin)

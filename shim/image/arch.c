@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/arch.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Systems on a chip: binary compatibility between minor versions is promised for other devices
+ * alone, neither from them, nor to them. 10.1 became 11.0 with CUDA 13, code and device alike. */
+static bool is_embedded(unsigned sm)
+{
+    static const unsigned char embedded[] = {32, 53, 62, 72, 87, 101, 110};
+    for (unsigned i = 0; i < sizeof(embedded); i++) {
+        if (embedded[i] == sm) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Code with a suffix, GPU code and PTX alike: "a" is for one compute capability, "f" for later ones
+ * of its family, which so far is its major version without systems on a chip. */
+static enum rs_fit suffixed(struct rs_arch arch, unsigned device)
+{
+    if (arch.sm == device) {
+        return RS_FIT_RUNS;
+    }
+    if (arch.suffix == 'a') {
+        return (arch.sm == 101 && device == 110) ? RS_FIT_UNKNOWN : RS_FIT_NEVER;
+    }
+    if (is_embedded(arch.sm) || is_embedded(device)) {
+        return RS_FIT_UNKNOWN;
+    }
+    if (arch.suffix != 'f') {
+        return RS_FIT_UNKNOWN;
+    }
+    return arch.sm / 10 == device / 10 && arch.sm < device ? RS_FIT_RUNS : RS_FIT_NEVER;
+}
+
+enum rs_fit rs_arch_runs(struct rs_arch arch, unsigned major, unsigned minor)
+{
+    unsigned device = major * 10 + minor;
+    if (arch.sm == 0 || minor > 9) {
+        return RS_FIT_UNKNOWN;
+    }
+    if (arch.suffix) {
+        return suffixed(arch, device);
+    }
+    if (arch.sm == device) {
+        return RS_FIT_RUNS;
+    }
+    if (is_embedded(arch.sm) || is_embedded(device)) {
+        return RS_FIT_UNKNOWN;
+    }
+    return arch.sm / 10 == device / 10 && arch.sm < device ? RS_FIT_RUNS : RS_FIT_NEVER;
+}
+
+enum rs_fit rs_arch_compiles(struct rs_arch arch, unsigned major, unsigned minor)
+{
+    unsigned device = major * 10 + minor;
+    if (arch.sm == 0 || minor > 9) {
+        return RS_FIT_UNKNOWN;
+    }
+    if (arch.suffix) {
+        return suffixed(arch, device);
+    }
+    return arch.sm <= device ? RS_FIT_RUNS : RS_FIT_NEVER;
+}
+
+const char *rs_arch_text(struct rs_arch arch, char out[RS_ARCH_TEXT])
+{
+    if (arch.sm == 0) {
+        snprintf(out, RS_ARCH_TEXT, "unknown");
+    } else {
+        snprintf(out, RS_ARCH_TEXT, arch.suffix ? "sm_%u%c" : "sm_%u", arch.sm, arch.suffix);
+    }
+    return out;
+}
