@@ -20,11 +20,8 @@
 #define RS_STORE_ARTIFACT_H
 
 #include "base/arena.h"
+#include "base/hash128.h"
 #include "store/store.h"
-
-struct rs_hash128 {
-    uint64_t low, high;
-};
 
 struct rs_artifact_key {
     enum rs_kind kind;

@@ -46,7 +46,7 @@ static bool parts_fine(const struct rs_part_in *parts, unsigned count)
 /* What object each part will have, as far as it is known before it is put. */
 static struct rs_part describe(const struct rs_put *put, const struct rs_part_in *in)
 {
-    struct rs_hash128 own = rs_hash_of(in->data, in->size);
+    struct rs_hash128 own = rs_hash128_of(in->data, in->size);
     struct rs_part part = {
         .name = in->name,
         .size = (uint32_t)in->size,
@@ -56,8 +56,8 @@ static struct rs_part describe(const struct rs_put *put, const struct rs_part_in
         .hash = in->meaning ? *in->meaning : own,
         .check = own.low,
     };
-    uint32_t there = in->meaning ? rs_object_find(&put->index, part.hash, false, 0, 0)
-                                 : RS_NO_ENTRY;
+    uint32_t there =
+        in->meaning ? rs_object_find(&put->index, part.hash, false, 0, 0) : RS_NO_ENTRY;
     if (there != RS_NO_ENTRY) {
         const struct rs_object *object = rs_object_at(&put->index, there);
         part.check = atomic_load_explicit(&object->check, memory_order_relaxed);
@@ -74,7 +74,7 @@ static enum rs_put_result put_part(struct rs_put *put, const struct rs_part_in *
         .data = in->data,
         .size = in->size,
         .hash = part->hash,
-        .check = in->meaning ? rs_hash_of(in->data, in->size).low : part->check,
+        .check = in->meaning ? rs_hash128_of(in->data, in->size).low : part->check,
         .any = in->meaning != NULL,
     };
     enum rs_put_result result = rs_put_object(put, i + 1, &bytes, &part->check, &part->size);
@@ -87,7 +87,7 @@ static const void *manifest_bytes(struct rs_put *put, struct rs_put_bytes *bytes
     void *data = rs_manifest_write(&put->memory, &put->manifest, &bytes->size);
     bytes->data = data;
     if (data) {
-        bytes->hash = rs_hash_of(data, bytes->size);
+        bytes->hash = rs_hash128_of(data, bytes->size);
         bytes->check = bytes->hash.low;
     }
     return data;

@@ -45,8 +45,8 @@ static void collect(const struct rs_index *index, uint64_t last_stamp, uint32_t 
         if (stamp == 0 || !behind(stamp, i + 1, last_stamp, last)) {
             continue;
         }
-        bool late = batch->count == BATCH && behind(stamp, i + 1, batch->at[BATCH - 1].stamp,
-                                                    batch->at[BATCH - 1].group);
+        bool late = batch->count == BATCH &&
+                    behind(stamp, i + 1, batch->at[BATCH - 1].stamp, batch->at[BATCH - 1].group);
         if (!late) {
             insert(batch, stamp, i + 1);
         }

@@ -118,7 +118,7 @@ static bool load_manifest(const struct rs_index *index, struct rs_artifact *arti
     if (!data || !load(artifact, &place, base_of(artifact->store), data)) {
         return false;
     }
-    found = rs_hash_of(data, place.raw);
+    found = rs_hash128_of(data, place.raw);
     return found.low == seal.low && found.high == seal.high &&
            rs_manifest_read(&artifact->memory, data, place.raw, manifest);
 }
@@ -231,7 +231,7 @@ static bool read_part(const struct rs_index *index, struct rs_artifact *artifact
     *object = rs_object_find(index, part->hash, true, part->check, part->size);
     return *object != RS_NO_ENTRY && place_of(index, *object, &place) && place.raw == part->size &&
            load(artifact, &place, base_of(artifact->store), buffer) &&
-           rs_hash_of(buffer, part->size).low == part->check;
+           rs_hash128_of(buffer, part->size).low == part->check;
 }
 
 bool rs_artifact_read(struct rs_artifact *artifact, unsigned i, void *buffer)

@@ -124,7 +124,7 @@ _Atomic uint32_t *rs_group_head(const struct rs_index *index, const struct rs_ar
         uint64_t kind, class_id;
     } plain = {key->key, (uint64_t)key->kind, key->class_id};
     _Atomic uint32_t *heads = (void *)(index->at + RS_IN_GROUP_HEADS);
-    return &heads[rs_hash_of(&plain, sizeof(plain)).low % RS_HEADS];
+    return &heads[rs_hash128_of(&plain, sizeof(plain)).low % RS_HEADS];
 }
 
 _Atomic uint32_t *rs_object_head(const struct rs_index *index, uint64_t low)

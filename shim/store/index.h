@@ -88,8 +88,8 @@ uint32_t rs_object_vacant(struct rs_index *index);
 
 /* Drops one reference to object I (number + 1, as groups have it); the last one frees it. */
 void rs_object_drop(struct rs_index *index, uint32_t one_more);
-/* READY object I (or RS_NO_ENTRY) holds other bytes than it says: it is found no more, and goes with
- * the last group that lists it. */
+/* READY object I (or RS_NO_ENTRY) holds other bytes than it says: it is found no more, and goes
+ * with the last group that lists it. */
 void rs_object_condemn(struct rs_index *index, uint32_t i);
 /* Frees group I, whatever its state, with its references. */
 void rs_group_free(struct rs_index *index, uint32_t i);

@@ -40,8 +40,8 @@ static void mend_groups(struct rs_index *index)
     for (uint32_t i = 0; i < top; i++) {
         struct rs_group *group = rs_group_at(index, i);
         unsigned state = state_of(&group->word);
-        bool stays = state == RS_ENTRY_READY ||
-                     (state == RS_ENTRY_WRITING && !rs_group_abandoned(index, i));
+        bool stays =
+            state == RS_ENTRY_READY || (state == RS_ENTRY_WRITING && !rs_group_abandoned(index, i));
         if (!stays && state != RS_ENTRY_FREE) {
             end_entry(&group->word);
         }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pack.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
 /* docs/segment.md has the measurement. A frame that saves less than a granule saves nothing. */
 enum { LEVEL = 1, SMALLEST = 2 * RS_GRANULE };
-
-struct rs_hash128 rs_hash_of(const void *data, size_t size)
-{
-    XXH128_hash_t hash = XXH3_128bits(data, size);
-    return (struct rs_hash128){hash.low64, hash.high64};
-}
 
 const void *rs_pack(struct rs_arena *memory, const void *data, size_t size, size_t *packed)
 {

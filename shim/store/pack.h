@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hashes and compression (xxHash, zstd), for the store alone. No heap: zstd works in the arena that
- * is given. Pure; thread and fork safe.
+ * Compression (zstd), for the store alone. No heap: zstd works in the arena that is given. Pure;
+ * thread and fork safe.
  */
 #ifndef RS_STORE_PACK_H
 #define RS_STORE_PACK_H
 
 #include "store/artifact.h"
-
-/* XXH3-128. */
-struct rs_hash128 rs_hash_of(const void *data, size_t size);
 
 /* Packs SIZE bytes. The packed bytes are in MEMORY; NULL when packing does not pay or there is no
  * memory. */

@@ -13,8 +13,7 @@ enum { OPEN_FLAGS = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, DIR_MAX = 11
 static bool is_ours(int fd, uint64_t dev, uint64_t ino, struct stat *found)
 {
     return rs_sys_fstat(fd, found) == 0 && S_ISREG(found->st_mode) && found->st_dev == dev &&
-           found->st_ino == ino && found->st_uid == rs_sys_geteuid() &&
-           (found->st_mode & 077) == 0;
+           found->st_ino == ino && found->st_uid == rs_sys_geteuid() && (found->st_mode & 077) == 0;
 }
 
 static int checked(int fd, uint64_t dev, uint64_t ino, struct stat *found)
@@ -98,8 +97,8 @@ bool rs_payload_read(int fd, uint64_t base, uint64_t offset, void *out, size_t s
         return false;
     }
     while (done < size) {
-        ssize_t got = rs_sys_pread(fd, (char *)out + done, size - done,
-                                   (off_t)(base + offset + done));
+        ssize_t got =
+            rs_sys_pread(fd, (char *)out + done, size - done, (off_t)(base + offset + done));
         if (got <= 0 && !(got < 0 && errno == EINTR)) {
             return false;
         }

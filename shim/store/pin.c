@@ -27,8 +27,8 @@ static bool stale(struct rs_pin *pin, uint64_t tag)
 {
     int alive = rs_tag_alive(tag);
     return alive == 0 ||
-           (alive < 0 && rs_now_ms() > atomic_load_explicit(&pin->since_ms, memory_order_relaxed) +
-                                           UNJUDGED_MS);
+           (alive < 0 &&
+            rs_now_ms() > atomic_load_explicit(&pin->since_ms, memory_order_relaxed) + UNJUDGED_MS);
 }
 
 static bool take(struct rs_pin *pin, uint64_t from, uint64_t tag)

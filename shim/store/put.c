@@ -12,7 +12,7 @@
 
 enum { TRIES = 300, PROMISE_MS = 600 * 1000 }; /* 4 GiB are 256 steps */
 
-#define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define GET(field)        atomic_load_explicit(&(field), memory_order_relaxed)
 #define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_release)
 
 /* ---- finding room ---------------------------------------------------------------------------- */
@@ -79,7 +79,8 @@ static void add(_Atomic uint32_t *sum)
     SET(*sum, GET(*sum) + 1);
 }
 
-/* ---- the group -------------------------------------------------------------------------------- */
+/* ---- the group --------------------------------------------------------------------------------
+ */
 
 static bool claim_group(struct attempt *attempt)
 {
@@ -140,7 +141,7 @@ static struct rs_group *mine(const struct rs_put *put)
 {
     struct rs_group *group = rs_group_at(&put->index, put->group);
     return group && atomic_load(&group->word) == put->word && GET(group->owner) == put->tag ? group
-                                                                                           : NULL;
+                                                                                            : NULL;
 }
 
 void rs_put_cancel(struct rs_put *put)
@@ -154,7 +155,8 @@ void rs_put_cancel(struct rs_put *put)
     rs_sys_close(put->fd);
 }
 
-/* ---- objects ---------------------------------------------------------------------------------- */
+/* ---- objects ----------------------------------------------------------------------------------
+ */
 
 static uint32_t find_object(const struct rs_put *put, const struct rs_put_bytes *bytes)
 {
@@ -265,7 +267,8 @@ enum rs_put_result rs_put_object(struct rs_put *put, unsigned n, const struct rs
     return result;
 }
 
-/* ---- publishing ------------------------------------------------------------------------------- */
+/* ---- publishing -------------------------------------------------------------------------------
+ */
 
 /* Under the lock. The objects that this process has written become everybody's, unless another has
  * put the same bytes meanwhile. */
@@ -279,8 +282,8 @@ static void publish_objects(struct rs_put *put, struct rs_group *group)
             continue;
         }
         struct rs_hash128 hash = {GET(object->low), GET(object->high)};
-        uint32_t other = rs_object_find(&put->index, hash, true, GET(object->check),
-                                        GET(object->raw));
+        uint32_t other =
+            rs_object_find(&put->index, hash, true, GET(object->check), GET(object->raw));
         if (other != RS_NO_ENTRY) {
             struct rs_object *there = rs_object_at(&put->index, other);
             SET(there->refs, GET(there->refs) + 1);

@@ -26,8 +26,7 @@ static void try_later(struct rs_segment *segment)
 /* Beyond the file size limit the kernel sends SIGXFSZ. */
 static bool reserve(int fd, uint64_t offset, uint64_t size)
 {
-    return rs_sys_file_fits(offset + size) &&
-           rs_sys_fallocate(fd, (off_t)offset, (off_t)size) == 0;
+    return rs_sys_file_fits(offset + size) && rs_sys_fallocate(fd, (off_t)offset, (off_t)size) == 0;
 }
 
 static bool reserve_index(int fd, uint64_t from, uint64_t size)
@@ -247,7 +246,7 @@ static bool more_entries(struct rs_store *store, enum rs_room what, uint32_t now
 bool rs_room_more(struct rs_store *store, struct rs_index *index, enum rs_room what, uint64_t now)
 {
     struct rs_segment *segment = index->segment;
-    uint64_t there = what == RS_ROOM_ARENA ? atomic_load(&segment->arena_room)
+    uint64_t there = what == RS_ROOM_ARENA    ? atomic_load(&segment->arena_room)
                      : what == RS_ROOM_GROUPS ? atomic_load(&segment->groups_room)
                                               : atomic_load(&segment->objects_room);
     if (there > now) {
@@ -256,8 +255,8 @@ bool rs_room_more(struct rs_store *store, struct rs_index *index, enum rs_room w
     if (!may_try(segment)) {
         return false;
     }
-    bool good = what == RS_ROOM_ARENA ? more_arena(store, now)
-                                      : more_entries(store, what, (uint32_t)now);
+    bool good =
+        what == RS_ROOM_ARENA ? more_arena(store, now) : more_entries(store, what, (uint32_t)now);
     if (!good && now < (what == RS_ROOM_ARENA    ? atomic_load(&segment->arena_size)
                         : what == RS_ROOM_GROUPS ? RS_GROUPS
                                                  : RS_OBJECTS)) {

@@ -30,11 +30,11 @@ static struct want want_of(const struct rs_index *index, const struct rs_slot *s
         who.job = atomic_load_explicit(&slot->job, memory_order_relaxed);
         who.rank = (uint64_t)rank;
     }
-    struct rs_hash128 hash = rs_hash_of(&plain, sizeof(plain));
+    struct rs_hash128 hash = rs_hash128_of(&plain, sizeof(plain));
     return (struct want){
         .cell = &rs_wanted(index)[hash.high % RS_WANTED],
         .mark = hash.low >> MARK_SHIFT << MARK_SHIFT,
-        .who = rs_hash_of(&who, sizeof(who)).low % SEVERAL,
+        .who = rs_hash128_of(&who, sizeof(who)).low % SEVERAL,
     };
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which keys were looked for in vain, and whether by more than one rank: a small table that forgets.
- * Lock-free; thread and fork safe.
+ * Which keys were looked for in vain, and whether by more than one rank: a small table that
+ * forgets. Lock-free; thread and fork safe.
  */
 #ifndef RS_STORE_WANTED_H
 #define RS_STORE_WANTED_H
