@@ -4,6 +4,7 @@
  * were put under this key from an origin that the caller may have, or nothing.
  */
 #include "store/index.h"
+#include "store/inspect.h"
 #include "store/manifest.h"
 #include "store/pack.h"
 #include "store/payload.h"
@@ -172,6 +173,28 @@ static void note_use(const struct rs_index *index, uint32_t group)
     if (now > GET(*stamp) + STAMP_MS) {
         atomic_store_explicit(stamp, now, memory_order_relaxed);
     }
+}
+
+bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *artifact)
+{
+    struct rs_index index;
+    int saved = errno;
+    bool there = false;
+    *artifact = (struct rs_artifact){.store = store, .fd = -1, .pin = RS_NO_PIN, .group = i};
+    artifact->pid = rs_sys_getpid();
+    rs_arena_init(&artifact->memory, MEMORY);
+    struct rs_group *group = rs_index_open(store, &index) ? rs_group_at(&index, i) : NULL;
+    if (group) {
+        struct rs_artifact_key key = rs_group_key(group);
+        artifact->word = atomic_load(&group->word);
+        there =
+            rs_word_state(artifact->word) == RS_ENTRY_READY && open_group(&index, artifact, &key);
+    }
+    if (!there) {
+        rs_artifact_release(artifact);
+    }
+    errno = saved;
+    return there;
 }
 
 static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_artifact_key *key,

@@ -113,7 +113,10 @@ Test(artifact, equal_meaning_is_stored_once)
 
 Test(artifact, parts_keep_what_they_were_given)
 {
-    struct rs_part_in part = {.name = "sub/x.so", .data = "bytes", .size = 5, .mode = 0750,
+    struct rs_part_in part = {.name = "sub/x.so",
+                              .data = "bytes",
+                              .size = 5,
+                              .mode = 0750,
                               .file = {.ino = 77, .size = 5, .mtime_ns = 123456789}};
     struct rs_artifact_key key = artifact_key(1);
     struct rs_origin origin = rs_origin_of(&f.store, slot, 7, 1);
@@ -131,7 +134,7 @@ Test(artifact, parts_keep_what_they_were_given)
 
 Test(artifact, refused)
 {
-    static const char *const names[] = {"",     "/a",    "a/",    ".",      "..",
+    static const char *const names[] = {"",     "/a",     "a/",   ".",    "..",
                                         "../a", "a/../b", "a//b", "a/./b"};
     char longest[RS_PART_NAME_MAX + 1];
     struct rs_artifact_key key = artifact_key(1);
@@ -239,7 +242,8 @@ Test(artifact, forgotten)
     cr_assert_eq(atomic_load(&f.store.segment->objects_used), 0);
 }
 
-/* ---- admission -------------------------------------------------------------------------------- */
+/* ---- admission --------------------------------------------------------------------------------
+ */
 
 Test(artifact, unwanted_until_another_rank_asks)
 {
@@ -253,7 +257,8 @@ Test(artifact, unwanted_until_another_rank_asks)
     cr_assert_eq(find_group(&f, other, 1, 1, 0), RS_MATCH_ROOT);
 }
 
-/* ---- errno, forks ------------------------------------------------------------------------------ */
+/* ---- errno, forks ------------------------------------------------------------------------------
+ */
 
 Test(artifact, errno_is_kept)
 {

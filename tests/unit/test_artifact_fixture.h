@@ -46,8 +46,11 @@ static inline enum rs_put_result put_group(struct fixture *f, struct rs_slot *sl
     for (unsigned i = 0; i < count; i++) {
         snprintf(names[i], sizeof(names[i]), "part%u", i);
         fill_bytes(data + i * size, size, seed, i);
-        parts[i] = (struct rs_part_in){.name = names[i], .data = data + i * size, .size = size,
-                                       .mode = 0644, .file = {.size = size}};
+        parts[i] = (struct rs_part_in){.name = names[i],
+                                       .data = data + i * size,
+                                       .size = size,
+                                       .mode = 0644,
+                                       .file = {.size = size}};
     }
     enum rs_put_result result =
         rs_artifact_put(&f->store, slot, &key, &origin, flags, parts, count);
