@@ -5,6 +5,7 @@
 #include "stats.h"
 
 #include "json.h"
+#include "store.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -90,6 +91,14 @@ static json_t *job_json(const struct view_job *job)
                      flags_json(job->total), "ranks", ranks);
 }
 
+static json_t *sums_json(const struct rs_artifact_sums *sums)
+{
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "place", store_place(sums->place),
+                     "size", (json_int_t)sums->size, "reserved", (json_int_t)sums->reserved, "used",
+                     (json_int_t)sums->used, "artifacts", (json_int_t)sums->groups, "objects",
+                     (json_int_t)sums->objects, "bytes", (json_int_t)sums->raw);
+}
+
 static void print_json(const struct view *view, const char *only)
 {
     uint64_t total[RS_COUNTER_COUNT] = {0};
@@ -104,8 +113,8 @@ static void print_json(const struct view *view, const char *only)
         for (int c = 0; c < RS_COUNTER_COUNT; c++)
             total[c] += job->total[c];
     }
-    json_print(
-        json_pack("{s:i, s:o, s:o}", "schema", 1, "jobs", jobs, "total", counters_json(total)));
+    json_print(json_pack("{s:i, s:o, s:o, s:o}", "schema", 1, "jobs", jobs, "total",
+                         counters_json(total), "artifacts", sums_json(&view->artifacts)));
 }
 
 static void print_text(const struct view *view, const char *only)
@@ -120,8 +129,12 @@ static void print_text(const struct view *view, const char *only)
         stats_job(&view->jobs[i], stdout);
         first = false;
     }
-    if (view->count == 0)
+    if (view->count == 0) {
         puts("no job has used the segment yet");
+    } else if (!only && view->artifacts.place != RS_PLACE_NONE) {
+        putchar('\n');
+        store_print_sums(&view->artifacts);
+    }
 }
 
 int verb_stats(int argc, char **argv)

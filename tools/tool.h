@@ -19,7 +19,7 @@ enum tool_exit {
     TOOL_USAGE = 1,      /* wrong arguments */
     TOOL_UNREADABLE = 2, /* a file, a segment or a library is unreadable or not there */
     TOOL_REFUSED = 3,    /* ordinals, rewrite, key: the artifact can't be shared */
-    TOOL_WRONG = 4,      /* doctor: something will not work */
+    TOOL_WRONG = 4,      /* doctor, verify: something will not work, or is damaged */
 };
 
 /* A verb gets its arguments with argv[0] = "rankshare VERB" and returns the program's exit status.
@@ -29,6 +29,9 @@ int verb_stats(int argc, char **argv);
 int verb_key(int argc, char **argv);
 int verb_ordinals(int argc, char **argv);
 int verb_rewrite(int argc, char **argv);
+int verb_ls(int argc, char **argv);
+int verb_verify(int argc, char **argv);
+int verb_evict(int argc, char **argv);
 int verb_clear(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 

@@ -153,8 +153,10 @@ enum rs_store_status view_read(const char *name, struct view *view)
     *view = (struct view){0};
     if (status == RS_STORE_OK) {
         status = rs_store_check(&store);
-        if (status == RS_STORE_OK)
+        if (status == RS_STORE_OK) {
             copy(&store, view);
+            rs_artifact_sums(&store, &view->artifacts);
+        }
         rs_store_close(&store);
     }
     return status;

@@ -6,7 +6,7 @@
 #ifndef RS_TOOLS_VIEW_H
 #define RS_TOOLS_VIEW_H
 
-#include "store/store.h"
+#include "store/inspect.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,6 +44,7 @@ struct view_job {
 struct view {
     struct view_job *jobs; /* oldest first */
     size_t count;
+    struct rs_artifact_sums artifacts;
 };
 
 /* Opens the segment NAME for reading and copies it. On failure VIEW is empty. */

@@ -112,6 +112,11 @@ static bool parse_PATHS(const char *text, rs_config_PATHS *out)
     return true;
 }
 
+bool rs_config_size(const char *text, uint64_t *bytes)
+{
+    return parse_SIZE(text, bytes) && *bytes != RS_SIZE_UNSET;
+}
+
 void rs_config_read(struct rs_config *config, char *const *envp)
 {
     memset(config, 0, sizeof(*config));

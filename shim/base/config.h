@@ -36,6 +36,9 @@ void rs_config_read(struct rs_config *config, char *const *envp);
 const char *rs_config_problem(char *const *envp, size_t index, const char **value,
                               const char **fallback);
 
+/* Reads a SIZE, as RANKSHARE_SIZE has it: a number of bytes, perhaps with K, M or G. */
+bool rs_config_size(const char *text, uint64_t *bytes);
+
 /* Value of NAME in ENVP, or NULL. Points into ENVP. */
 const char *rs_env_find(char *const *envp, const char *name);
 

@@ -82,6 +82,23 @@ void rs_blocks_give(const struct rs_blocks *blocks, uint32_t at, uint32_t size)
     }
 }
 
+uint32_t rs_blocks_free(const struct rs_blocks *blocks, uint32_t from, uint32_t *size)
+{
+    uint32_t start = RS_NO_BLOCK;
+    for (uint32_t at = from; at < blocks->count;) {
+        bool used;
+        uint32_t length = run(blocks, at, blocks->count, &used);
+        if (used && start != RS_NO_BLOCK) {
+            *size = at - start;
+            return start;
+        }
+        start = used || start != RS_NO_BLOCK ? start : at;
+        at += length;
+    }
+    *size = blocks->count - (start != RS_NO_BLOCK ? start : blocks->count);
+    return start;
+}
+
 bool rs_blocks_mark(const struct rs_blocks *blocks, uint32_t at, uint32_t size)
 {
     if (size == 0 || !inside(blocks, at, size) ||

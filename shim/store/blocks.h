@@ -22,6 +22,8 @@ struct rs_blocks {
 uint32_t rs_blocks_take(const struct rs_blocks *blocks, uint32_t size);
 /* Gives them back. What lies outside is passed over. */
 void rs_blocks_give(const struct rs_blocks *blocks, uint32_t at, uint32_t size);
+/* The first run of free granules at or behind FROM, its length in *SIZE; RS_NO_BLOCK: none. */
+uint32_t rs_blocks_free(const struct rs_blocks *blocks, uint32_t from, uint32_t *size);
 /* Marks them as in use; false when they lie outside or one is in use already (nothing is marked
  * then). */
 bool rs_blocks_mark(const struct rs_blocks *blocks, uint32_t at, uint32_t size);

@@ -71,8 +71,7 @@ static void check_groups(struct check *check)
             continue;
         }
         check->groups++;
-        check->faults[RS_FAULT_CHAIN] +=
-            state == RS_ENTRY_READY && !group_is_chained(index, i);
+        check->faults[RS_FAULT_CHAIN] += state == RS_ENTRY_READY && !group_is_chained(index, i);
         for (int part = 0; part < RS_GROUP_OBJECTS; part++) {
             uint32_t at = GET(group->objects[part]);
             const struct rs_object *object = at ? rs_object_at(index, at - 1) : NULL;
@@ -129,8 +128,7 @@ static void check_object(struct check *check, const struct rs_blocks *blocks, ui
     check->faults[RS_FAULT_COUNT] += GET(object->refs) != refs || refs == 0;
     check->faults[RS_FAULT_BLOCK] += !inside;
     check->faults[RS_FAULT_BITMAP] += inside && !all_set(blocks, at, size);
-    check->faults[RS_FAULT_CHAIN] +=
-        state == RS_ENTRY_READY && !object_is_chained(check->index, i);
+    check->faults[RS_FAULT_CHAIN] += state == RS_ENTRY_READY && !object_is_chained(check->index, i);
 }
 
 static void check_objects(struct check *check)

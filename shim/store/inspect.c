@@ -3,8 +3,10 @@
 
 #include "store/evict.h"
 #include "store/index.h"
+#include "store/payload.h"
 #include "store/pin.h"
 #include "store/process.h"
+#include "store/store_sys.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -90,8 +92,7 @@ void rs_artifact_sums(struct rs_store *store, struct rs_artifact_sums *sums)
     errno = saved;
 }
 
-static enum rs_artifact_state read_parts(struct rs_artifact *artifact,
-                                         char name[RS_PART_NAME_MAX])
+static enum rs_artifact_state read_parts(struct rs_artifact *artifact, char name[RS_PART_NAME_MAX])
 {
     struct rs_arena memory;
     enum rs_artifact_state state = RS_ARTIFACT_WHOLE;
@@ -141,6 +142,24 @@ static bool small_enough(void *context)
     return GET(to->segment->arena_used) <= to->bytes;
 }
 
+/* Whole pages of free blocks go back to the system. What is put there later may find no memory: an
+ * error code of pwrite(2). */
+static void release(struct rs_store *store, const struct rs_index *index)
+{
+    struct rs_blocks blocks = rs_index_blocks(index);
+    uint64_t base;
+    uint32_t size, at = 0;
+    int fd = rs_payload_open(store, true, &base);
+    if (fd < 0) {
+        return;
+    }
+    while ((at = rs_blocks_free(&blocks, at, &size)) != RS_NO_BLOCK) {
+        rs_payload_release(fd, base, (uint64_t)at * RS_GRANULE, (uint64_t)size * RS_GRANULE);
+        at += size;
+    }
+    rs_sys_close(fd);
+}
+
 int rs_artifact_evict_to(struct rs_store *store, uint64_t bytes)
 {
     struct rs_index index;
@@ -152,6 +171,7 @@ int rs_artifact_evict_to(struct rs_store *store, uint64_t bytes)
         if (rs_index_lock(&index, tag)) {
             rs_sweep(&index);
             gone = (int)rs_evict_until(&index, small_enough, &to);
+            release(store, &index);
             rs_index_unlock(&index, tag);
         } else {
             gone = -1;

@@ -9,7 +9,7 @@
 #include "store/artifact.h"
 
 struct rs_artifact_sums {
-    enum rs_store_place place; /* RS_PLACE_NONE: all is 0 */
+    enum rs_store_place place;     /* RS_PLACE_NONE: all is 0 */
     uint64_t size, reserved, used; /* bytes of the arena: it may have, it has, it holds */
     uint32_t groups, objects;
     uint64_t raw; /* bytes of all groups' parts, had each its own copy */
@@ -47,20 +47,20 @@ enum rs_artifact_state rs_artifact_check(struct rs_store *store, unsigned i,
 /* What does not hold in the index itself: a sentence for each kind and how many. Takes the lock, so
  * that nobody changes it meanwhile; false: it can't be had (a read-only mapping, a busy store). */
 enum rs_index_fault {
-    RS_FAULT_CHAIN,      /* a READY entry that its chain does not lead to */
-    RS_FAULT_REFERENCE,  /* a group lists an object that is free */
-    RS_FAULT_COUNT,      /* references that nobody holds, or too few */
-    RS_FAULT_BLOCK,      /* blocks that lie outside, or in each other */
-    RS_FAULT_BITMAP,     /* a block that is free in the bitmap, or a granule that nobody has */
-    RS_FAULT_LIST,       /* a free entry that is on no list, or a used one that is */
-    RS_FAULT_SUM,        /* sums that are not those of the entries */
+    RS_FAULT_CHAIN,     /* a READY entry that its chain does not lead to */
+    RS_FAULT_REFERENCE, /* a group lists an object that is free */
+    RS_FAULT_COUNT,     /* references that nobody holds, or too few */
+    RS_FAULT_BLOCK,     /* blocks that lie outside, or in each other */
+    RS_FAULT_BITMAP,    /* a block that is free in the bitmap, or a granule that nobody has */
+    RS_FAULT_LIST,      /* a free entry that is on no list, or a used one that is */
+    RS_FAULT_SUM,       /* sums that are not those of the entries */
     RS_FAULTS
 };
 const char *rs_index_fault_text(enum rs_index_fault fault);
 bool rs_index_check(struct rs_store *store, unsigned faults[RS_FAULTS]);
 
-/* Evicts until at most BYTES of the arena are in use or nothing is left that may go; how many groups
- * went, or -1: the store is busy. */
+/* Evicts until at most BYTES of the arena are in use or nothing is left that may go; how many
+ * groups went, or -1: the store is busy. */
 int rs_artifact_evict_to(struct rs_store *store, uint64_t bytes);
 
 #endif

@@ -124,6 +124,13 @@ bool rs_payload_write(int fd, uint64_t base, uint64_t offset, const void *data, 
     return true;
 }
 
+void rs_payload_release(int fd, uint64_t base, uint64_t offset, uint64_t size)
+{
+    if (offset <= RS_ARENA_MAX && size <= RS_ARENA_MAX) {
+        (void)rs_sys_punch(fd, (off_t)(base + offset), (off_t)size);
+    }
+}
+
 bool rs_payload_remove(const char *name, const char *dir)
 {
     struct rs_store store = {.dir = dir};

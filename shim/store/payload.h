@@ -21,6 +21,9 @@ int rs_payload_open(const struct rs_store *store, bool writable, uint64_t *base)
 bool rs_payload_read(int fd, uint64_t base, uint64_t offset, void *out, size_t size);
 bool rs_payload_write(int fd, uint64_t base, uint64_t offset, const void *data, size_t size);
 
+/* Gives the memory of a part of the arena that nobody uses back; writing there later may fail. */
+void rs_payload_release(int fd, uint64_t base, uint64_t offset, uint64_t size);
+
 /* RANKSHARE_DIR of STORE, made when absent and MAKE (0700), open; -1: it can't be had, or others
  * may write there. */
 int rs_dir_open(const struct rs_store *store, bool make);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fill SEGMENT [odd|wait]: makes a segment with some jobs, as ranks would leave it, for the tests
- * of the tool. Prints nothing; the processes are gone when it ends.
+ * fill SEGMENT [odd|wait|artifacts]: makes a segment with some jobs, as ranks would leave it, for
+ * the tests of the tool. Prints nothing; the processes are gone when it ends.
  */
-#include "store/store.h"
+#include "store/artifact.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,6 +120,30 @@ static int fill(struct rs_store *store, const struct process *process)
     return 0;
 }
 
+/* Three artifacts: of rank 0, the same bytes from another root, and a warm one. */
+static int fill_artifacts(struct rs_store *store)
+{
+    static char text[20000];
+    struct rs_slot *slot = rs_slot_claim(store, &processes[0].identity);
+    struct rs_part_in parts[] = {
+        {.name = "kernel.json", .data = "{}", .size = 2, .mode = 0644},
+        {.name = "kernel.ttir", .data = text, .size = sizeof(text), .mode = 0644},
+    };
+
+    memset(text, 'x', sizeof(text));
+    for (uint64_t i = 1; slot && i <= 3; i++) {
+        struct rs_artifact_key key = {.kind = i == 3 ? RS_KIND_fx_entry : RS_KIND_triton_group,
+                                      .key = {{0xab, i == 3}}};
+        struct rs_origin origin = rs_origin_of(store, slot, 1, i);
+        unsigned flags = i == 3 ? RS_PUT_WARM : 0;
+
+        if (rs_artifact_put(store, slot, &key, &origin, flags, parts, i == 3 ? 1 : 2) !=
+            RS_PUT_STORED)
+            return 1;
+    }
+    return slot ? 0 : 1;
+}
+
 static int stay(struct rs_store *store)
 {
     if (fill(store, &processes[0]) != 0)
@@ -156,12 +181,15 @@ int main(int argc, char **argv)
     if (argc < 2 || !rs_store_name(name, getuid(), argv[1]))
         return 1;
     enum rs_store_status status = rs_store_open(name, true, true, &store);
+    store.dir = getenv("RANKSHARE_DIR");
     if (status != RS_STORE_OK) {
         fprintf(stderr, "fill: %s\n", rs_store_status_text(status));
         return 1;
     }
     if (argc > 2 && strcmp(argv[2], "odd") == 0)
         return fill_all(&store, odd, sizeof(odd) / sizeof(odd[0]));
+    if (argc > 2 && strcmp(argv[2], "artifacts") == 0)
+        return fill_artifacts(&store);
     if (argc > 2)
         return stay(&store);
     return fill_all(&store, processes, sizeof(processes) / sizeof(processes[0]));

@@ -31,7 +31,9 @@ def stats_cases(context):
         name, _ = context.segment("shape")
         document = context.json(0, "stats", "--json", "--segment", name)
         names = counter_names(context)
-        assert set(document) == {"schema", "jobs", "total"} and document["schema"] == 1
+        assert set(document) == {"schema", "jobs", "total", "artifacts"} and document["schema"] == 1
+        assert document["artifacts"] == {"place": "none", "size": 0, "reserved": 0, "used": 0, "artifacts": 0,
+                                         "objects": 0, "bytes": 0}
         assert set(document["total"]) == names, set(document["total"]) ^ names
         assert [job["id"] for job in document["jobs"]] == ["train", "idle"]
         for job in document["jobs"]:

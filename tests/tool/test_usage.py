@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verbs, options, help."""
 
-VERBS = ("run", "stats", "key", "ordinals", "rewrite", "clear", "doctor", "help")
+VERBS = ("run", "stats", "key", "ordinals", "rewrite", "ls", "verify", "evict", "clear", "doctor", "help")
 # Wrong usage ends with 1, whatever is wrong.
 WRONG = [
-    (), ("nonsense",), ("--nonsense",), ("-x",), ("inspect", "f"), ("warm", "d"), ("verify",), ("trace",),
+    (), ("nonsense",), ("--nonsense",), ("-x",), ("inspect", "f"), ("warm", "d"), ("trace",),
     ("key",), ("key", "a", "b"), ("key", "--nonsense", "a"),
     ("ordinals",), ("ordinals", "--json"), ("ordinals", "--nonsense", "a"),
     ("rewrite",), ("rewrite", "a", "b"), ("rewrite", "--to", "0", "a"), ("rewrite", "--to", "0", "a", "b", "c"),

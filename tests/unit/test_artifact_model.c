@@ -177,7 +177,8 @@ Test(artifact_model, mended)
     }
 }
 
-/* ---- order of eviction ------------------------------------------------------------------------ */
+/* ---- order of eviction ------------------------------------------------------------------------
+ */
 
 /* The READY group of NUMBER, without using it; RS_NO_ENTRY: none. */
 static uint32_t entry_of(unsigned number)

@@ -89,6 +89,22 @@ static void check_bits(const unsigned char *model)
     }
 }
 
+/* The free runs are just the granules that nobody has. */
+static void check_runs(const unsigned char *model)
+{
+    uint32_t size, at = 0, last = 0;
+    while ((at = rs_blocks_free(&blocks, last, &size)) != RS_NO_BLOCK) {
+        cr_assert_gt(size, 0);
+        for (uint32_t i = last; i < at + size; i++) {
+            cr_assert_eq(model[i], i < at, "granule %u", i);
+        }
+        last = at + size;
+    }
+    for (uint32_t i = last; i < blocks.count; i++) {
+        cr_assert(model[i]);
+    }
+}
+
 static void random_round(unsigned seed)
 {
     unsigned char model[MOST] = {0};
@@ -118,6 +134,7 @@ static void random_round(unsigned seed)
         }
     }
     check_bits(model);
+    check_runs(model);
     /* The same bits made anew, as after a death. */
     memset((void *)bits, 0, sizeof(bits));
     for (unsigned i = 0; i < count; i++) {
