@@ -42,6 +42,7 @@ struct rs_engine {
     uint8_t to;
     char digits[4]; /* the new ordinal as text */
     uint8_t digit_count;
+    const struct rs_roots *roots; /* not NULL: paths are moved, ordinals stay */
     RS_VEC(struct rs_name) names;
     uint32_t *name_index; /* hash table of names by old_file: index + 1, 0 for none */
     uint32_t name_mask;
@@ -72,6 +73,10 @@ const struct rs_name *rs_name_by_config(const struct rs_engine *engine, const ui
 
 /* mark.c: length of the private mark at the end of IN and its ordinal; 0 where there is none. */
 size_t rs_mark_read(struct rs_bytes in, int *ordinal);
+
+/* reroot.c: whether the path in TEXT, a string of an entry, must follow the root (*MOVES); refused
+ * where the old root stands in a place that is not understood. */
+enum rs_reason rs_root_judge(const struct rs_roots *roots, struct rs_bytes text, bool *moves);
 
 /* literal.c: what Python makes of the inside of a string literal, in place; false for an escape
  * that is not followed. */

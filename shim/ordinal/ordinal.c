@@ -183,6 +183,27 @@ enum rs_reason rs_ordinal_rewrite(struct rs_arena *arena, struct rs_bytes in, en
     return reason == RS_OK ? RS_OK : rs_refuse(report, reason, 0);
 }
 
+enum rs_reason rs_ordinal_reroot(struct rs_arena *arena, struct rs_bytes in, enum rs_kind kind,
+                                 const struct rs_roots *roots, struct rs_pieces *out,
+                                 struct rs_report *report)
+{
+    struct rs_engine engine;
+    *out = (struct rs_pieces){NULL, 0, 0};
+    enum rs_reason reason = examine(&engine, arena, in, kind, report);
+    if (reason != RS_OK) {
+        return reason;
+    }
+    if (!is_pickle(kind) || !roots->from_size || roots->to_size > RS_PICKLE_MAX) {
+        return rs_refuse(report, RS_REFUSED_other_root, 0);
+    }
+    engine.roots = roots;
+    reason = rs_write_pickle(&engine, &engine.graphs.items[0]);
+    if (reason == RS_OK) {
+        reason = rs_edits_apply(&engine, in.size, out);
+    }
+    return reason == RS_OK ? RS_OK : rs_refuse(report, reason, 0);
+}
+
 struct rs_bytes rs_pieces_flatten(struct rs_arena *arena, const struct rs_pieces *pieces)
 {
     uint8_t *buffer = rs_arena_alloc(arena, pieces->size);

@@ -115,6 +115,20 @@ enum rs_reason rs_ordinal_rewrite(struct rs_arena *arena, struct rs_bytes in, en
                                   const uint8_t *torch_key, int to, struct rs_pieces *out,
                                   struct rs_report *report);
 
+/* Two cache directories, without a slash behind them. */
+struct rs_roots {
+    const char *from, *to;
+    size_t from_size, to_size;
+};
+
+/* The entry IN (fx_entry, aot_entry), which a process with the directory ROOTS->from has written,
+ * for one with ROOTS->to: the paths of autotuned kernels follow, so that nobody reads or writes in
+ * the other directory; comments stay. RS_REFUSED_other_root where a path is not understood, or
+ * names a third directory. Otherwise as rs_ordinal_rewrite(). */
+enum rs_reason rs_ordinal_reroot(struct rs_arena *arena, struct rs_bytes in, enum rs_kind kind,
+                                 const struct rs_roots *roots, struct rs_pieces *out,
+                                 struct rs_report *report);
+
 /* The name of the autotuning result (RS_HEX characters, torch 2.8 to 2.15) of the kernel FILE,
  * whose name has RS_NAME characters. */
 void rs_config_name(const uint8_t *file, const uint8_t torch_key[RS_TORCH_KEY_SIZE],

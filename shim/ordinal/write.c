@@ -172,6 +172,29 @@ static enum rs_reason mend_header(struct rs_engine *engine, const struct rs_grap
     return RS_OK;
 }
 
+/* A path that follows the root. */
+static enum rs_reason write_root(struct rs_engine *engine, const struct rs_graph *graph,
+                                 const struct rs_node *node)
+{
+    const struct rs_roots *roots = engine->roots;
+    struct rs_bytes text = {engine->data + node->a, node->b};
+    bool moves;
+    enum rs_reason reason = rs_root_judge(roots, text, &moves);
+    if (reason != RS_OK || !moves) {
+        return reason;
+    }
+    if (node->kind != RS_NODE_STR) {
+        return RS_REFUSED_other_root;
+    }
+    uint32_t first = engine->edits.count;
+    if (!rs_edit_add(engine, node->at, 0, NULL, 0) ||
+        !rs_edit_add(engine, node->a, (uint32_t)roots->from_size, roots->to,
+                     (uint32_t)roots->to_size)) {
+        return RS_REFUSED_limit;
+    }
+    return mend_header(engine, graph, node, first);
+}
+
 static enum rs_reason write_string(struct rs_engine *engine, const struct rs_graph *graph,
                                    const struct rs_node *node)
 {
@@ -223,11 +246,13 @@ enum rs_reason rs_write_pickle(struct rs_engine *engine, struct rs_graph *graph)
     enum rs_reason reason = RS_OK;
     for (uint32_t i = RS_NODES_FIXED; i < graph->nodes.count && reason == RS_OK; i++) {
         const struct rs_node *node = rs_node(graph, i);
-        if (node->kind == RS_NODE_STR) {
-            reason = write_string(engine, graph, node);
+        bool text = node->kind == RS_NODE_STR || (engine->roots && node->kind == RS_NODE_FOREIGN);
+        if (text) {
+            reason =
+                engine->roots ? write_root(engine, graph, node) : write_string(engine, graph, node);
         } else if (node->kind == RS_NODE_BYTES && node->extra) {
             reason = write_nested(engine, graph, node);
-        } else if (node->flags & RS_FLAG_SITE) {
+        } else if (node->flags & RS_FLAG_SITE && !engine->roots) {
             reason =
                 rs_edit_add(engine, node->at + 1, 1, &engine->to, 1) ? RS_OK : RS_REFUSED_limit;
         }
