@@ -80,6 +80,15 @@ struct rs_table {
     uint32_t stride; /* size of one element */
 };
 
+/* The kinds of cache directory that a process has. */
+enum rs_root { RS_ROOT_INDUCTOR, RS_ROOT_TRITON, RS_ROOTS };
+
+/* The directory that leases are about where the ranks of a job have several (job_root.c). */
+struct rs_job_root {
+    _Atomic uint64_t word; /* run, and how far it is written */
+    _Atomic uint64_t dev, ino;
+};
+
 /* A job: the processes that belong together. Written under the registry lock. */
 struct rs_job {
     _Atomic uint64_t word;     /* state, and a generation that goes up with each new tenant */
@@ -94,6 +103,8 @@ struct rs_job {
     _Atomic uint64_t triton[RS_VERSION_MAX / 8];
     _Atomic uint64_t device[RS_DEVICE_MAX / 8];
     _Atomic uint64_t counters[RS_COUNTER_ROOM]; /* of processes whose slots were reused */
+    struct rs_job_root roots[RS_ROOTS];
+    uint64_t reserved1[2];
 };
 
 /* A process. The first line says who, the others count; no other process counts in them. */

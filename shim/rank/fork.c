@@ -4,6 +4,7 @@
 #include "rank/env.h"
 #include "rank/known.h"
 #include "rank/node.h"
+#include "rank/root.h"
 #include "rank/tuning.h"
 #include "rank/wait.h"
 
@@ -23,6 +24,7 @@ static void in_child(void)
     rs_env_forked();
     rs_known_forked();
     rs_node_forked();
+    rs_root_forked();
     rs_wait_forked();
     rs_tuning_forked();
 }

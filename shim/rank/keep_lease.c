@@ -5,6 +5,7 @@
 #include "rank/count.h"
 #include "rank/keep.h"
 #include "rank/node.h"
+#include "rank/share.h"
 #include "rank/tuning.h"
 #include "rank/wait.h"
 
@@ -53,6 +54,7 @@ void rs_keep_stored(const struct rs_where *where)
         counter = kind == RS_KIND_fx_entry ? RS_C_stores_fx : RS_C_stores_aot;
     }
     rs_count(counter, 1);
+    rs_share_publish(where);
     uint64_t produced_ns = lease_stored(where);
     rs_node_event(RS_EVENT_STORE, kind, &where->key, produced_ns);
     if (kind == RS_KIND_fx_entry && produced_ns) {

@@ -17,12 +17,13 @@ struct draft {
     char name[96];
 };
 
-/* Opens the directory of TO, which is cut for the time of the call. */
-static int open_directory(struct rs_where *to, int flags)
+/* Opens the directory of TO, which is cut for the time of the call, or a file without a name in it.
+ */
+static int open_directory(struct rs_where *to, int flags, mode_t mode)
 {
     char *slash = to->path + to->name - 1;
     *slash = '\0';
-    int fd = rs_sys_openat(AT_FDCWD, to->path, flags | O_CLOEXEC, 0600);
+    int fd = rs_sys_openat(AT_FDCWD, to->path, flags | O_CLOEXEC, mode);
     *slash = '/';
     return fd;
 }
@@ -38,16 +39,16 @@ static bool make_name(struct draft *draft, struct rs_where *to)
     }
     snprintf(draft->name, sizeof(draft->name), ".rs.%d.%d.%016llx", (int)getpid(),
              (int)rs_sys_gettid(), (unsigned long long)salt);
-    draft->directory = open_directory(to, O_PATH | O_DIRECTORY);
+    draft->directory = open_directory(to, O_PATH | O_DIRECTORY, 0);
     return draft->directory >= 0;
 }
 
-static bool open_draft(struct draft *draft, struct rs_where *to)
+static bool open_draft(struct draft *draft, struct rs_where *to, mode_t mode)
 {
-    draft->fd = open_directory(to, O_TMPFILE | O_WRONLY);
+    draft->fd = open_directory(to, O_TMPFILE | O_WRONLY, mode);
     if (draft->fd < 0 && make_name(draft, to)) {
         draft->fd = rs_sys_openat(draft->directory, draft->name,
-                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         draft->named = draft->fd >= 0;
     }
     return draft->fd >= 0;
@@ -63,15 +64,21 @@ static void close_draft(struct draft *draft)
     }
 }
 
+/* A new file, as the program would have made it. */
+enum { NEW_MODE = 0666, COPY_MODE = 0600 };
+
 /* The bytes decide; that a file system keeps no owner or mode is no reason to do without. */
 static bool fill_draft(const struct draft *draft, const struct rs_pieces *pieces,
                        const struct stat *like)
 {
-    struct timespec times[2] = {like->st_atim, like->st_mtim};
     struct stat st;
     if (!rs_write_pieces(draft->fd, pieces)) {
         return false;
     }
+    if (!like) {
+        return true;
+    }
+    struct timespec times[2] = {like->st_atim, like->st_mtim};
     if (rs_sys_fstat(draft->fd, &st) == 0 &&
         (st.st_uid != like->st_uid || st.st_gid != like->st_gid)) {
         (void)syscall(SYS_fchown, draft->fd, like->st_uid, like->st_gid);
@@ -105,8 +112,8 @@ int rs_place(struct rs_where *to, const struct rs_pieces *pieces, const struct s
 {
     struct draft draft = {.fd = -1, .directory = -1};
     /* The descriptor stays open until the end: it is the only way to a file without a name. */
-    bool done =
-        open_draft(&draft, to) && fill_draft(&draft, pieces, like) && publish(&draft, to, how);
+    bool done = open_draft(&draft, to, like ? COPY_MODE : NEW_MODE) &&
+                fill_draft(&draft, pieces, like) && publish(&draft, to, how);
     int error = done ? 0 : errno;
     if (!done && draft.named) {
         rs_sys_unlinkat(draft.directory, draft.name, 0);

@@ -18,8 +18,8 @@ enum rs_place_how {
 };
 
 /* Writes PIECES and moves them to TO, with the owner, mode and times of the file LIKE (extended
- * attributes are not copied: caches have none). TO's path is cut for the time of the call. Returns
- * 0 or an errno. */
+ * attributes are not copied: caches have none), or as a new file where that is NULL. TO's path is
+ * cut for the time of the call. Returns 0 or an errno. */
 int rs_place(struct rs_where *to, const struct rs_pieces *pieces, const struct stat *like,
              enum rs_place_how how);
 

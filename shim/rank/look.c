@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/look.h"
 
-#include "base/dir.h"
 #include "base/sys.h"
 #include "ordinal/flags.h"
 #include "rank/count.h"
 #include "rank/node.h"
+#include "rank/root.h"
+#include "rank/share.h"
 #include "rank/tuning.h"
 #include "rank/wait.h"
 
@@ -22,7 +23,7 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
 {
     look->op = op;
     look->stage = RS_LOOK_FRESH;
-    look->first = false;
+    look->first = look->fetched = false;
     if (!rs_where(dirfd, path, &look->where)) {
         return false;
     }
@@ -50,42 +51,23 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
         return false;
     }
     if (look->first) {
+        rs_root_enter(&look->where);
         look->place = rs_where_place(&look->where);
     }
     return true;
 }
 
-/* Stops at the first entry. */
-static bool no_entry(int fd, const char *name, void *context)
-{
-    (void)fd;
-    bool *found = context;
-    *found = rs_shape_entry_name(name);
-    return !*found;
-}
-
-/* A key's directory may be there without an entry: the producer is at work, or was killed. */
-static bool holds_entry(const char *path)
-{
-    bool found = false;
-    int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd >= 0) {
-        rs_dir_each(fd, no_entry, &found);
-        rs_sys_close(fd);
-    }
-    return found;
-}
-
 static bool place_filled(const struct rs_look *look, bool found)
 {
     bool directory = look->where.shape == RS_SHAPE_FX_DIR || look->where.shape == RS_SHAPE_AOT_DIR;
-    return found && (!directory || holds_entry(look->where.path));
+    return found && (!directory || rs_where_holds_entry(look->where.path));
 }
 
 static void note_hit(const struct rs_look *look)
 {
     enum rs_lease_kind kind = look->place.kind;
-    rs_count(look->stage == RS_LOOK_WAITED ? counts[kind].waited : counts[kind].hits, 1);
+    bool waited = look->stage == RS_LOOK_WAITED || look->stage == RS_LOOK_PROMISED;
+    rs_count(waited ? counts[kind].waited : counts[kind].hits, 1);
     rs_node_event(RS_EVENT_HIT, look->known.kind, &look->where.key, 0);
 }
 
@@ -114,9 +96,10 @@ static bool wait_for_producer(struct rs_look *look, struct rs_node *node)
         *slash = '/';
     }
     if (waited != RS_WAITED_NOT) {
-        look->stage = RS_LOOK_WAITED;
+        look->fetched = false;
+        look->stage = waited == RS_WAITED_STORED ? RS_LOOK_PROMISED : RS_LOOK_WAITED;
     }
-    return waited == RS_WAITED_AGAIN;
+    return waited == RS_WAITED_STORED || waited == RS_WAITED_AGAIN;
 }
 
 /* Nothing is there: become the producer, or wait. True: look again. */
@@ -169,6 +152,27 @@ static void move_on(const struct rs_look *look, struct rs_node *node, bool fille
     }
 }
 
+/* Nothing is there. True: something is now, or may be: look again. */
+static bool get(struct rs_look *look, struct rs_node *node)
+{
+    /* What another rank has stored in a directory of its own. */
+    if (!look->fetched && look->known.treatment == RS_TREAT_CANONICAL) {
+        enum rs_share share = rs_share_fetch(&look->where);
+        look->fetched = share != RS_SHARE_NOTHING;
+        if (share == RS_SHARE_FETCHED) {
+            return true;
+        }
+    }
+    if (look->stage == RS_LOOK_PROMISED && rs_root_several(&look->where)) {
+        /* Stored, but out of reach. Ranks that ask for a lease again now would compile one after
+         * the other. */
+        rs_root_in_vain();
+        return false;
+    }
+    return look->stage != RS_LOOK_PRODUCER && may_wait(look) && rs_root_may_wait(&look->where) &&
+           ask(look, node);
+}
+
 bool rs_look_again(struct rs_look *look, bool found)
 {
     if (!look->first) {
@@ -177,7 +181,6 @@ bool rs_look_again(struct rs_look *look, bool found)
     int saved = errno;
     bool again = false;
     struct rs_node *node = rs_node();
-    bool leased = node && node->slot && may_wait(look);
     bool filled = place_filled(look, found);
     if (node && node->slot) {
         move_on(look, node, filled);
@@ -191,7 +194,7 @@ bool rs_look_again(struct rs_look *look, bool found)
     } else {
         /* ENOENT is what "nothing is there" means; another error is none of our business. */
         bool missing = found || saved == ENOENT;
-        again = leased && missing && look->stage != RS_LOOK_PRODUCER && ask(look, node);
+        again = missing && node && node->slot && get(look, node);
         if (!again) {
             note_miss(look);
         }

@@ -32,10 +32,16 @@ enum rs_look_op {
 struct rs_look {
     enum rs_look_op op;
     struct rs_where where;
-    bool first; /* the first look of the thread that hashed the key */
+    bool first;   /* the first look of the thread that hashed the key */
+    bool fetched; /* what the store has was put there, or can't be */
     struct rs_known known;
     struct rs_place place;
-    enum { RS_LOOK_FRESH, RS_LOOK_PRODUCER, RS_LOOK_WAITED } stage;
+    enum {
+        RS_LOOK_FRESH,
+        RS_LOOK_PRODUCER,
+        RS_LOOK_WAITED,
+        RS_LOOK_PROMISED, /* waited until it was stored */
+    } stage;
 };
 
 /* False: not ours; make the real call and no more. */

@@ -3,6 +3,7 @@
 
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/share.h"
 #include "rank/tuned_map.h"
 #include "rank/tuned_text.h"
 #include "rank/view.h"
@@ -120,6 +121,10 @@ bool rs_tuned_look(struct rs_where *where)
     bool found = false;
     if (open_names(&names, where)) {
         found = read_result(names.root, names.shared, &result);
+        if (!found && rs_share_fetch_result(where, names.shared)) {
+            rs_arena_free(&result.arena);
+            found = read_result(names.root, names.shared, &result);
+        }
         if (found && !names.one) {
             take_shared(&names, &result);
         }
@@ -142,7 +147,8 @@ bool rs_tuned_is_there(struct rs_where *where)
     int saved = errno;
     bool there = false;
     if (open_names(&names, where)) {
-        there = rs_sys_fstatat(names.root, names.shared, &st, 0) == 0;
+        there = rs_sys_fstatat(names.root, names.shared, &st, 0) == 0 ||
+                rs_share_fetch_result(where, names.shared);
         rs_sys_close(names.root);
     }
     errno = saved;
@@ -207,8 +213,15 @@ bool rs_tuned_save(struct rs_where *where, const struct rs_keep_call *call)
     return answered;
 }
 
-void rs_tuned_saved(const struct rs_where *where)
+void rs_tuned_saved(struct rs_where *where)
 {
+    struct names names;
+    int saved = errno;
+    if (open_names(&names, where)) {
+        rs_share_publish_result(where, names.root, names.shared);
+        rs_sys_close(names.root);
+    }
+    errno = saved;
     rs_count(RS_C_configs_stored, 1);
     rs_tuned_saved_here(&where->key);
 }

@@ -29,6 +29,6 @@ bool rs_tuned_is_there(struct rs_where *where);
 bool rs_tuned_save(struct rs_where *where, const struct rs_keep_call *call);
 
 /* After the call: the result may be had by all. */
-void rs_tuned_saved(const struct rs_where *where);
+void rs_tuned_saved(struct rs_where *where);
 
 #endif

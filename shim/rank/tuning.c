@@ -5,6 +5,7 @@
 #include "ordinal/flags.h"
 #include "rank/count.h"
 #include "rank/known.h"
+#include "rank/root.h"
 #include "rank/tuned.h"
 #include "rank/tuned_map.h"
 #include "rank/wait.h"
@@ -27,6 +28,9 @@ static struct rs_place place_after(const struct rs_where *where)
 {
     static const char other[8] = "measured";
     struct rs_place place = {RS_LEASE_FX, where->key, where->dev, where->ino};
+    if (where->shape != RS_SHAPE_TRITON_TUNED) { /* those stay in their directory */
+        rs_root_leased(where, &place.dev, &place.ino);
+    }
     for (size_t i = 0; i < sizeof(other); i++) {
         place.key.bytes[i] ^= (uint8_t)other[i];
     }
@@ -125,7 +129,7 @@ static bool await(struct rs_node *node, const struct rs_place *place, bool (*the
     if (waited != RS_WAITED_NOT) {
         rs_count(there(where) ? RS_C_configs_waited : RS_C_configs_left, 1);
     }
-    return waited == RS_WAITED_AGAIN;
+    return waited == RS_WAITED_STORED || waited == RS_WAITED_AGAIN;
 }
 
 static bool config_there(void *where)

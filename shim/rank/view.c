@@ -9,6 +9,7 @@
 #include "rank/known.h"
 #include "rank/node.h"
 #include "rank/refusal.h"
+#include "rank/share.h"
 #include "rank/tuned_map.h"
 
 #include <limits.h>
@@ -270,6 +271,16 @@ static enum rs_view glance(int fd, const struct rs_where *where, const struct rs
                                                                                : RS_VIEW_RAW;
 }
 
+/* The entry as it is, out of memory: its file need not be read. */
+static enum rs_view show_raw(int fd, struct rs_bytes bytes, int *view, int64_t *size)
+{
+    struct iovec piece = {(void *)(uintptr_t)bytes.data, bytes.size};
+    struct rs_pieces pieces = {&piece, 1, bytes.size};
+    *view = fill_view(fd, &pieces);
+    *size = (int64_t)bytes.size;
+    return *view >= 0 ? RS_VIEW_MADE : RS_VIEW_RAW;
+}
+
 enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_view_want *want,
                           int *view, int64_t *size)
 {
@@ -279,12 +290,13 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_
     struct rs_report report;
     uint8_t key[RS_TORCH_KEY_SIZE];
     int saved = errno;
-    enum rs_view result = glance(fd, where, want);
     enum rs_reason reason = RS_REFUSED_malformed;
     enum rs_kind kind = rs_where_kind(where);
 
     rs_rewrite_arena(&arena);
-    if (result == RS_VIEW_MADE && !rs_read_whole(fd, &arena, &bytes)) {
+    bool served = rs_share_read(fd, where, &arena, &bytes);
+    enum rs_view result = served ? RS_VIEW_MADE : glance(fd, where, want);
+    if (result == RS_VIEW_MADE && !served && !rs_read_whole(fd, &arena, &bytes)) {
         reason = RS_REFUSED_limit;
         result = RS_VIEW_FAILED;
     } else if (result == RS_VIEW_MADE) {
@@ -305,6 +317,8 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_
         *size = (int64_t)pieces.size;
     } else if (result == RS_VIEW_FAILED) {
         refuse(where, kind, reason);
+    } else if (result == RS_VIEW_RAW && served && view) {
+        result = show_raw(fd, bytes, view, size);
     }
     rs_arena_free(&arena);
     errno = saved;

@@ -176,6 +176,7 @@ static enum rs_waited judge(const struct waiting *waiting, int end)
 {
     switch (end) {
     case RS_WAIT_ENDED:
+        return RS_WAITED_STORED;
     case RS_WAIT_OWNER_DIED:
         return RS_WAITED_AGAIN;
     case RS_WAIT_TIMEOUT:

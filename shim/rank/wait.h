@@ -11,9 +11,10 @@
 #include <stdbool.h>
 
 enum rs_waited {
-    RS_WAITED_NOT,   /* nothing is left of the budget: the wait has not begun */
-    RS_WAITED_AGAIN, /* the lease has ended, or its owner is dead: look again */
-    RS_WAITED_OVER,  /* compile */
+    RS_WAITED_NOT,    /* nothing is left of the budget: the wait has not begun */
+    RS_WAITED_STORED, /* the lease has ended in a store: look again */
+    RS_WAITED_AGAIN,  /* its owner is dead, or the store stalled: look again */
+    RS_WAITED_OVER,   /* compile */
 };
 
 struct rs_wait_for {

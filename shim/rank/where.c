@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank/where.h"
 
+#include "base/dir.h"
 #include "base/fd.h"
 #include "base/state.h"
 #include "base/sys.h"
@@ -8,6 +9,7 @@
 #include "rank/env.h"
 #include "rank/known.h"
 #include "rank/node.h"
+#include "rank/root.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -168,6 +170,26 @@ static bool managed(struct rs_where *where)
     return inside;
 }
 
+/* Stops at the first entry. */
+static bool no_entry(int fd, const char *name, void *context)
+{
+    (void)fd;
+    bool *found = context;
+    *found = rs_shape_entry_name(name);
+    return !*found;
+}
+
+bool rs_where_holds_entry(const char *path)
+{
+    bool found = false;
+    int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd >= 0) {
+        rs_dir_each(fd, no_entry, &found);
+        rs_sys_close(fd);
+    }
+    return found;
+}
+
 struct rs_place rs_where_place(const struct rs_where *where)
 {
     enum rs_lease_kind kind = RS_LEASE_TRITON;
@@ -176,7 +198,9 @@ struct rs_place rs_where_place(const struct rs_where *where)
     } else if (where->shape == RS_SHAPE_AOT_FILE || where->shape == RS_SHAPE_AOT_DIR) {
         kind = RS_LEASE_AOT;
     }
-    return (struct rs_place){kind, where->key, where->dev, where->ino};
+    struct rs_place place = {.kind = kind, .key = where->key};
+    rs_root_leased(where, &place.dev, &place.ino);
+    return place;
 }
 
 static bool split(struct rs_where *where)

@@ -47,6 +47,10 @@ static inline bool rs_where_leased(const struct rs_where *where)
     }
 }
 
+/* Whether the key's directory PATH holds an entry: it may be there without one, when the producer
+ * is at work or was killed. */
+bool rs_where_holds_entry(const char *path);
+
 /* Fills WHERE and returns true when PATH (relative to DIRFD) belongs to a managed cache. The root
  * need not hold anything yet, but must exist, except for RS_SHAPE_TRITON_LINK. errno is preserved.
  * Thread and fork safe. */

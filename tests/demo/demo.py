@@ -30,16 +30,17 @@ def plain_environment():
 
 
 class Job:
-    """One run of some ranks on one cache directory."""
+    """One run of some ranks on one cache directory, or with APART on one for each rank."""
 
-    def __init__(self, title, work, cache, ordinals, seconds, prefix=()):
+    def __init__(self, title, work, cache, ordinals, seconds, prefix=(), apart=()):
         self.title, self.cache = title, os.path.join(work, cache)
+        self.caches = apart or (self.cache,)
         os.makedirs(self.cache, exist_ok=True)
         command = [*prefix, sys.executable, os.path.abspath(__file__), "launch", work, str(seconds),
                    *map(str, ordinals)]
         start = time.monotonic()
-        process = subprocess.run(command, env={**plain_environment(), "TORCHINDUCTOR_CACHE_DIR": self.cache},
-                                 stdout=subprocess.PIPE, text=True, check=False)
+        environment = {**plain_environment(), "TORCHINDUCTOR_CACHE_DIR": self.cache, "DEMO_CACHES": ":".join(apart)}
+        process = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
         self.wall = time.monotonic() - start
         self.ranks = [json.loads(line) for line in process.stdout.splitlines()]
         self.problems = [("rank %d: " % rank["rank"]) + rank["error"]
@@ -52,10 +53,11 @@ class Job:
 
     def measure(self):
         files = size = 0
-        for folder, _, names in os.walk(self.cache):
-            for name in names:
-                stat = os.lstat(os.path.join(folder, name))
-                files, size = files + 1, size + stat.st_size
+        for cache in self.caches:
+            for folder, _, names in os.walk(cache):
+                for name in names:
+                    stat = os.lstat(os.path.join(folder, name))
+                    files, size = files + 1, size + stat.st_size
         return files, size
 
     def sum(self, field):
@@ -74,20 +76,23 @@ class Job:
         for graph, times in self.compiled().items():
             if times != compiles:
                 self.problems.append("%s was compiled %d times, not %d" % (graph, times, compiles))
-        if keys is not None and self.keys() != keys:
+        if keys is not None and any(found != keys for found in self.keys()):
             self.problems.append("the key directories aren't those of a plain cuda:0 process")
 
     def keys(self):
-        root = os.path.join(self.cache, "fxgraph")
-        return {key for short in os.listdir(root) for key in os.listdir(os.path.join(root, short))}
+        """Of each cache directory."""
+        roots = [os.path.join(cache, "fxgraph") for cache in self.caches]
+        return [{key for short in os.listdir(root) for key in os.listdir(os.path.join(root, short))} for root in roots]
 
 
 def launch(work, seconds, ordinals):
     """Starts the ranks of one job, as a launcher would, and passes on what they say. The last one starts
     first, so that it isn't the rank on cuda:0 that compiles for the others."""
     processes = []
+    caches = [cache for cache in os.environ["DEMO_CACHES"].split(":") if cache]
     for ordinal in reversed(ordinals):
-        environment = {**os.environ, "RANK": ordinal, "LOCAL_RANK": ordinal, "WORLD_SIZE": str(len(ordinals))}
+        own = {"TORCHINDUCTOR_CACHE_DIR": caches[int(ordinal)]} if caches else {}
+        environment = {**os.environ, **own, "RANK": ordinal, "LOCAL_RANK": ordinal, "WORLD_SIZE": str(len(ordinals))}
         processes.append(subprocess.Popen(
             [sys.executable, os.path.join(HERE, "rank.py"), os.path.join(work, ordinal + ".json"), seconds],
             env=environment, stdout=subprocess.PIPE, text=True))
@@ -119,6 +124,30 @@ def print_table(jobs):
         print("  ".join(cells).rstrip())
 
 
+def run_apart(options, work, ordinals, prefix, recorded):
+    """Each rank has a directory of its own. Their paths are as long as the recorded one, see rank.py."""
+    caches = [tempfile.mkdtemp(prefix="rsd", dir="/tmp") for _ in ordinals]
+    try:
+        job = Job("8 directories", work, "apart", ordinals, options.compile, prefix, caches)
+        job.expect(1, recorded)
+        return job
+    finally:
+        for cache in caches:
+            shutil.rmtree(cache, ignore_errors=True)
+
+
+def expect_small(job, program, segment):
+    """What the segment holds of the job is at most a quarter of what its directories hold."""
+    stats = json.loads(subprocess.run([program, "stats", "--segment", segment, "--json"], stdout=subprocess.PIPE,
+                                      check=True).stdout)
+    (ranks,) = [found["ranks"] for found in stats["jobs"] if found["id"] == "apart"]
+    stored = sum(rank["counters"]["artifact_put_bytes"] for rank in ranks)
+    print("8 directories hold %.1f MB, the segment %.1f MB of them (%.0f %%)"
+          % (job.bytes / 1e6, stored / 1e6, 100 * stored / job.bytes))
+    if not 0 < stored <= job.bytes / 4:
+        job.problems.append("the segment holds %d bytes" % stored)
+
+
 def run_shared(options, work, recorded):
     """The jobs under the library, and the plain one after them. Returns them and the stats table."""
     program = os.path.join(options.build, "rankshare")
@@ -133,11 +162,13 @@ def run_shared(options, work, recorded):
         warm.expect(0, recorded)
         after = Job("plain after, cuda:0", work, "shared", [0], options.compile)
         after.expect(0, recorded)
+        apart = run_apart(options, work, everyone, (*prefix, "--job", "apart", "--"), recorded)
+        expect_small(apart, program, segment)
         stats = subprocess.run([program, "stats", "--segment", segment], capture_output=True, text=True, check=False)
         text = stats.stdout + stats.stderr
     finally:
         subprocess.run([program, "clear", "--segment", segment], capture_output=True, check=False)
-    return [cold, warm, after], text
+    return [cold, warm, after, apart], text
 
 
 def demo(options, work):

@@ -20,6 +20,7 @@ import time
 import uuid
 
 
+RECORDED_ROOTS = {"0": b"/tmp/cA_inductor", "1": b"/tmp/cB_inductor"}  # TORCHINDUCTOR_CACHE_DIR of each family
 FX_KEY = re.compile(rb"\x8c4(f[a-z2-7]{51})")  # as a pickle holds a string of 52 characters
 
 
@@ -94,12 +95,20 @@ class Rank:
             content = content.replace(self.plan["keys"][graph].encode(), key.encode())
         return content
 
+    def with_root(self, content, old, new):
+        """Strings that are paths name the directory of who wrote the entry. Where a rank's directory has the length of
+        the recorded one, nothing else in the entry changes."""
+        if len(old) != len(new):
+            return content
+        return re.sub(rb"(?s)(\x8c.)" + re.escape(old) + b"/", lambda found: found[1] + new + b"/", content)
+
     def recognise(self, graph, content, keys):
         """Finds which recording this is, as it looks on this rank's own ordinal; nothing else will do."""
         for graph_name, key in keys.items():
             content = content.replace(key.encode(), self.plan["keys"][graph_name].encode())
-        for family in self.plan["families"].values():
-            if family[graph]["entry"] == name51(content):
+        for number, family in self.plan["families"].items():
+            recorded = self.with_root(content, self.root.encode(), RECORDED_ROOTS[number])
+            if family[graph]["entry"] == name51(recorded):
                 return family
         raise Wrong("%s: an entry that isn't this rank's (%d bytes)" % (graph, len(content)))
 
@@ -145,8 +154,9 @@ class Rank:
         for key in made["groups"]:
             if not os.path.exists(os.path.join(self.triton, key)):
                 self.write_group(os.path.join(self.own["triton"], key), key)
-        self.store(self.fx_directory(keys[graph]),
-                   self.with_keys(read(os.path.join(made["folder"], "entry")), keys))
+        entry = self.with_root(read(os.path.join(made["folder"], "entry")), RECORDED_ROOTS[str(self.plan["own"])],
+                               self.root.encode())
+        self.store(self.fx_directory(keys[graph]), self.with_keys(entry, keys))
         self.result["compiling"] += time.monotonic() - start
         self.result["compiled"].append(graph)
         return self.own

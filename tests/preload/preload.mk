@@ -8,9 +8,9 @@ $(BUILD)/test/wait.o: shim/rank/wait.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SHIM) -DRS_SILENT_S=3 -DRS_MEASURED_S=2 -DRS_STALL_S=2 -c -o $@ $<
 
-$(IMPATIENT): $(BUILD)/test/wait.o $(HOOK_OBJ) $(CORE_OBJ) $(BUILD)/rankshare.map
+$(IMPATIENT): $(BUILD)/test/wait.o $(HOOK_OBJ) $(CORE) $(BUILD)/rankshare.map
 	$(call SAY,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN) $(SHIM_LINK) -Wl,--version-script=$(BUILD)/rankshare.map $(LDFLAGS) \
-	    -o $@ $(HOOK_OBJ) $(filter-out $(BUILD)/shim/rank/wait.o,$(CORE_OBJ)) $< $(SHIM_LIBS)
+	    -o $@ $(HOOK_OBJ) $< $(CORE) $(SHIM_LIBS)
 
 -include $(BUILD)/test/wait.d

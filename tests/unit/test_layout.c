@@ -16,14 +16,14 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 4);
+    cr_assert_eq(RANKSHARE_LAYOUT, 5);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
  * next boot: an upgrade without a new layout number would go on without leases. */
 Test(layout, counters)
 {
-    cr_assert_eq(RS_COUNTER_COUNT, 85);
+    cr_assert_eq(RS_COUNTER_COUNT, 89);
 }
 
 Test(layout, header)
@@ -95,7 +95,10 @@ Test(layout, job)
     AT(rs_job, triton, 224, 64);
     AT(rs_job, device, 288, 96);
     AT(rs_job, counters, 384, 1024);
-    cr_assert_eq(sizeof(struct rs_job), 1408);
+    AT(rs_job, roots, 1408, 48);
+    AT(rs_job_root, dev, 8, 8);
+    AT(rs_job_root, ino, 16, 8);
+    cr_assert_eq(sizeof(struct rs_job), 1472);
 }
 
 Test(layout, slot)
@@ -204,10 +207,10 @@ Test(layout, pin)
 Test(layout, tables)
 {
     cr_assert_eq(RS_AT_JOBS, 4096);
-    cr_assert_eq(RS_AT_SLOTS, 364544);
-    cr_assert_eq(RS_AT_LEASES, 4820992);
-    cr_assert_eq(RS_AT_EVENTS, 5345280);
-    cr_assert_eq(RS_SEGMENT_SIZE, 6524928);
+    cr_assert_eq(RS_AT_SLOTS, 380928);
+    cr_assert_eq(RS_AT_LEASES, 4837376);
+    cr_assert_eq(RS_AT_EVENTS, 5361664);
+    cr_assert_eq(RS_SEGMENT_SIZE, 6541312);
     cr_assert_eq(RS_AT_SLOTS % 64, 0);
     cr_assert_eq(RS_AT_LEASES % 64, 0);
     cr_assert_eq(RS_AT_INDEX, 6553600);

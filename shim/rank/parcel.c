@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/parcel.h"
+
+#include "base/dir.h"
+#include "base/sys.h"
+#include "rank/view.h"
+#include "route/group.h"
+#include "route/shape.h"
+
+#include <string.h>
+
+enum { ENTRIES_MAX = 16 }; /* of one key: graphs that differ in their guards */
+
+struct rs_file_id rs_file_id_of(const struct stat *st)
+{
+    return (struct rs_file_id){
+        .ino = st->st_ino,
+        .size = (uint64_t)st->st_size,
+        .mtime_ns = (uint64_t)st->st_mtim.tv_sec * RS_NS_PER_S + (uint64_t)st->st_mtim.tv_nsec,
+    };
+}
+
+static bool begin(struct rs_parcel *parcel, unsigned files)
+{
+    rs_rewrite_arena(&parcel->arena);
+    parcel->count = 0;
+    parcel->most = files + 1 < RS_PARTS_MAX ? files + 1 : RS_PARTS_MAX;
+    parcel->parts = rs_arena_alloc(&parcel->arena, parcel->most * sizeof(*parcel->parts));
+    parcel->whole = parcel->parts != NULL;
+    return parcel->whole;
+}
+
+static char *copy(struct rs_parcel *parcel, const char *text, size_t size)
+{
+    char *to = rs_arena_alloc(&parcel->arena, size + 1);
+    if (to) {
+        memcpy(to, text, size);
+        to[size] = '\0';
+    }
+    return to;
+}
+
+/* NAME and BYTES stay where they are. ST: of the file whose bytes they are, or NULL. */
+static void add(struct rs_parcel *parcel, const char *name, struct rs_bytes bytes,
+                const struct stat *st)
+{
+    if (!parcel->whole || !name || !bytes.size || parcel->count == parcel->most) {
+        parcel->whole = false;
+        return;
+    }
+    struct rs_part_in part = {.name = name, .data = bytes.data, .size = bytes.size, .mode = 0666};
+    if (st) {
+        part.mode = st->st_mode & 07777;
+        part.file = rs_file_id_of(st);
+    }
+    parcel->parts[parcel->count++] = part;
+}
+
+static bool read_file(struct rs_parcel *parcel, int fd, const char *name, struct rs_bytes *bytes,
+                      struct stat *st)
+{
+    int file = rs_sys_openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    bool good = file >= 0 && rs_read_whole(file, &parcel->arena, bytes) &&
+                rs_sys_fstat(file, st) == 0 && (uint64_t)st->st_size == bytes->size;
+    if (file >= 0) {
+        rs_sys_close(file);
+    }
+    return good;
+}
+
+static bool add_file(struct rs_parcel *parcel, int fd, const char *name, size_t size)
+{
+    struct rs_bytes bytes;
+    struct stat st;
+    const char *own = copy(parcel, name, size);
+    if (own && read_file(parcel, fd, own, &bytes, &st)) {
+        add(parcel, own, bytes, &st);
+    } else {
+        parcel->whole = false;
+    }
+    return parcel->whole;
+}
+
+static bool finish(struct rs_parcel *parcel, const char *root, size_t size)
+{
+    if (parcel->whole && parcel->count) {
+        const char *path = copy(parcel, root, size);
+        add(parcel, RS_PARCEL_ROOT, (struct rs_bytes){(const uint8_t *)path, path ? size : 0},
+            NULL);
+        return parcel->whole;
+    }
+    return false;
+}
+
+static bool add_entry(int fd, const char *name, void *context)
+{
+    return !rs_shape_entry_hash(name) || add_file(context, fd, name, strlen(name));
+}
+
+bool rs_parcel_entries(struct rs_parcel *parcel, int fd, const char *root, size_t root_size)
+{
+    if (begin(parcel, ENTRIES_MAX)) {
+        rs_dir_each(fd, add_entry, parcel);
+    }
+    return finish(parcel, root, root_size);
+}
+
+/* The group file as it would be in the directory /<FOLDER>. */
+static bool add_group(struct rs_parcel *parcel, int fd, const char *folder, const char *name)
+{
+    struct rs_children group;
+    struct rs_bytes text;
+    struct stat st;
+    char *directory = rs_arena_alloc(&parcel->arena, strlen(folder) + 2);
+    char *out = rs_arena_alloc(&parcel->arena, RS_GROUP_SIZE_MAX);
+    if (!directory || !out || !read_file(parcel, fd, name, &text, &st) ||
+        text.size > RS_GROUP_SIZE_MAX ||
+        !rs_group_read((const char *)text.data, text.size, folder, &group)) {
+        return false;
+    }
+    directory[0] = '/';
+    memcpy(directory + 1, folder, strlen(folder) + 1);
+    for (unsigned i = 0; i < group.count; i++) {
+        (void)add_file(parcel, fd, group.children[i].name, group.children[i].size);
+    }
+    size_t size = rs_group_write(&group, directory, out, RS_GROUP_SIZE_MAX);
+    add(parcel, copy(parcel, name, strlen(name)), (struct rs_bytes){(uint8_t *)out, size}, NULL);
+    return parcel->whole;
+}
+
+bool rs_parcel_kernel(struct rs_parcel *parcel, int fd, const char *folder, const char *name,
+                      const char *root, size_t root_size)
+{
+    parcel->whole =
+        begin(parcel, RS_PARTS_MAX) && add_group(parcel, fd, folder, name) && parcel->whole;
+    return finish(parcel, root, root_size);
+}
+
+bool rs_parcel_result(struct rs_parcel *parcel, int fd, const char *name, const char *root,
+                      size_t root_size)
+{
+    if (begin(parcel, 1)) {
+        (void)add_file(parcel, fd, name, strlen(name));
+    }
+    return finish(parcel, root, root_size);
+}
+
+void rs_parcel_free(struct rs_parcel *parcel)
+{
+    rs_arena_free(&parcel->arena);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A group on its way into the artifact store: all files of one artifact, read whole. Of a kernel's
+ * group file the paths are cut to what is the same in every directory. Thread and fork safe.
+ */
+#ifndef RS_RANK_PARCEL_H
+#define RS_RANK_PARCEL_H
+
+#include "store/artifact.h"
+
+#include <sys/stat.h>
+
+/* The part of a group that is no file: the path of the directory that it was published from. */
+#define RS_PARCEL_ROOT ".root"
+
+struct rs_parcel {
+    struct rs_arena arena;
+    struct rs_part_in *parts;
+    unsigned count, most;
+    bool whole; /* nothing was missing, too large or too many */
+};
+
+/* The identity of a file that fstat has shown. */
+struct rs_file_id rs_file_id_of(const struct stat *st);
+
+/* Each makes PARCEL, which rs_parcel_free() must get afterwards. True: it is whole, and holds
+ * something. ROOT is the cache directory, ROOT_SIZE characters.
+ *
+ * All entries in a key's directory, open at FD. */
+bool rs_parcel_entries(struct rs_parcel *parcel, int fd, const char *root, size_t root_size);
+/* The kernel of group file NAME in the directory FOLDER (its name alone), open at FD. */
+bool rs_parcel_kernel(struct rs_parcel *parcel, int fd, const char *folder, const char *name,
+                      const char *root, size_t root_size);
+/* The autotuning result NAME, "xx/<64 digits>.best_config", below the root open at FD. */
+bool rs_parcel_result(struct rs_parcel *parcel, int fd, const char *name, const char *root,
+                      size_t root_size);
+
+void rs_parcel_free(struct rs_parcel *parcel);
+
+#endif
