@@ -4,6 +4,27 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
+/* zstd calls these where somebody defines them: without our own it would be the program's, in every
+ * process that has another zstd with traces. 0: no trace. */
+#define NO_TRACE(name)                                                                             \
+    unsigned long long ZSTD_trace_##name(const void *context);                                     \
+    unsigned long long ZSTD_trace_##name(const void *context)                                      \
+    {                                                                                              \
+        (void)context;                                                                             \
+        return 0;                                                                                  \
+    }
+#define NO_TRACE_END(name)                                                                         \
+    void ZSTD_trace_##name(unsigned long long context, const void *trace);                         \
+    void ZSTD_trace_##name(unsigned long long context, const void *trace)                          \
+    {                                                                                              \
+        (void)context;                                                                             \
+        (void)trace;                                                                               \
+    }
+NO_TRACE(compress_begin)
+NO_TRACE(decompress_begin)
+NO_TRACE_END(compress_end)
+NO_TRACE_END(decompress_end)
+
 /* docs/segment.md has the measurement. A frame that saves less than a granule saves nothing. */
 enum { LEVEL = 1, SMALLEST = 2 * RS_GRANULE };
 
