@@ -30,8 +30,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void add_heads(struct table *table)
 {
-    static const char *const heads[] = {"KIND",     "KEY",  "FILES",    "SIZE",
-                                        "STORED",   "USED", "PRODUCER", ""};
+    static const char *const heads[] = {"KIND",   "KEY",  "FILES",    "SIZE",
+                                        "STORED", "USED", "PRODUCER", ""};
 
     for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
         table_add(table, heads[i]);
@@ -93,8 +93,8 @@ static json_t *artifact_json(const struct rs_artifact_view *view)
                      rs_kind_name(view->key.kind), "key", store_key(key, &view->key.key), "class",
                      (json_int_t)view->key.class_id, "files", (int)view->parts, "bytes",
                      (json_int_t)view->raw, "stored", (json_int_t)view->stored, "put_ns",
-                     (json_int_t)view->put_ns, "unused_ms", (json_int_t)view->unused_ms,
-                     "producer", producer, "warm", view->warm, "read", view->pinned);
+                     (json_int_t)view->put_ns, "unused_ms", (json_int_t)view->unused_ms, "producer",
+                     producer, "warm", view->warm, "read", view->pinned);
 }
 
 static void print_json(struct rs_store *store)

@@ -9,6 +9,7 @@
 #include "store/pack.h"
 #include "store/payload.h"
 #include "store/pin.h"
+#include "store/process.h"
 #include "store/store_sys.h"
 #include "store/wanted.h"
 
@@ -197,6 +198,20 @@ bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *ar
     return there;
 }
 
+/* A writer that died may have left the chains empty, and perhaps nobody will write any more. True:
+ * they have been made anew. */
+static bool inherit(struct rs_index *index, const struct rs_store *store,
+                    const struct rs_slot *slot)
+{
+    uint64_t owner = GET(store->segment->store_lock), tag = rs_slot_tag(slot);
+    if (owner == 0 || !tag || !store->writable || rs_tag_alive(owner) != 0 ||
+        !rs_index_lock(index, tag)) {
+        return false;
+    }
+    rs_index_unlock(index, tag);
+    return true;
+}
+
 static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_artifact_key *key,
                  const struct rs_origin *asker, unsigned flags, struct rs_artifact *artifact)
 {
@@ -205,6 +220,9 @@ static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_a
         return false;
     }
     struct best best = look(&index, key, asker, flags);
+    if (!best.match && inherit(&index, store, slot)) {
+        best = look(&index, key, asker, flags);
+    }
     if (!best.match) {
         if (store->writable) {
             rs_want(&index, slot, key);
@@ -246,13 +264,16 @@ bool rs_artifact_find(struct rs_store *store, struct rs_slot *slot,
     return found;
 }
 
-/* *OBJECT gets where the bytes lie. */
-static bool read_part(const struct rs_index *index, struct rs_artifact *artifact,
-                      const struct rs_part *part, void *buffer, uint32_t *object)
+/* The group names its objects, so that reading does not depend on chains, which may be in the
+ * making after a death. *OBJECT gets where the bytes lie. */
+static bool read_part(const struct rs_index *index, struct rs_artifact *artifact, unsigned i,
+                      void *buffer, uint32_t *object)
 {
     struct place place;
-    *object = rs_object_find(index, part->hash, true, part->check, part->size);
-    return *object != RS_NO_ENTRY && place_of(index, *object, &place) && place.raw == part->size &&
+    const struct rs_part *part = &artifact->parts[i];
+    *object = GET(rs_group_at(index, artifact->group)->objects[i + 1]) - 1;
+    return rs_object_is(index, *object, part->hash, part->check, part->size) &&
+           place_of(index, *object, &place) && place.raw == part->size &&
            load(artifact, &place, base_of(artifact->store), buffer) &&
            rs_hash128_of(buffer, part->size).low == part->check;
 }
@@ -264,7 +285,7 @@ bool rs_artifact_read(struct rs_artifact *artifact, unsigned i, void *buffer)
     int saved = errno;
     bool good = false;
     if (i < artifact->count && rs_index_open(artifact->store, &index)) {
-        good = read_part(&index, artifact, &artifact->parts[i], buffer, &object);
+        good = read_part(&index, artifact, i, buffer, &object);
         if (good) {
             rs_slot_count(artifact->slot, RS_C_artifact_bytes, artifact->parts[i].size);
         } else {

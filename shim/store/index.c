@@ -193,3 +193,10 @@ uint32_t rs_object_find(const struct rs_index *index, struct rs_hash128 hash, bo
     }
     return RS_NO_ENTRY;
 }
+
+bool rs_object_is(const struct rs_index *index, uint32_t i, struct rs_hash128 hash, uint64_t check,
+                  uint32_t raw)
+{
+    const struct rs_object *object = rs_object_at(index, i);
+    return object && is_object(object, hash, true, check, raw);
+}

@@ -66,6 +66,10 @@ static inline uint32_t rs_granules(uint64_t bytes)
     return bytes ? (uint32_t)((bytes + RS_GRANULE - 1) / RS_GRANULE) : 1;
 }
 
+/* Whether object I (any number) is READY and has these. */
+bool rs_object_is(const struct rs_index *index, uint32_t i, struct rs_hash128 hash, uint64_t check,
+                  uint32_t raw);
+
 /* Milliseconds of CLOCK_MONOTONIC, coarse. */
 uint64_t rs_now_ms(void);
 
