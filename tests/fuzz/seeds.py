@@ -3,7 +3,7 @@
 """Makes the fuzzers' seeds from the recordings. Usage: seeds.py OUTPUT_DIRECTORY
 
 Entries are far too long to mutate, so the seeds are genuine details, small pickles by CPython's own
-pickler, short stretches of generated Python, and autotuning results.
+pickler, short stretches of generated Python, and autotuning results. GPU images are short enough, some as torch left them.
 """
 import json
 import pathlib
@@ -59,10 +59,19 @@ def configs():
     yield json.dumps(plain | {"extra_options": {"a": [1, -2.5e3, []], "b\"\\": {"configs_hash": "\u00e4"}}}, indent=1).encode()
 
 
+def images(recordings):
+    for path in sorted((pathlib.Path(__file__).resolve().parent.parent / "data/images").iterdir()):
+        yield path.read_bytes() + b"\0" * (path.suffix == ".ptx")
+    for suffix in ("cubin", "ptx"):
+        for path in sorted(recordings.root.glob(f"*/dev1_inductor/triton/**/*.{suffix}"), key=lambda path: path.stat().st_size)[:2]:
+            yield path.read_bytes() + b"\0" * (suffix == "ptx")
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     with Recordings() as recordings:
-        for kind, seeds in (("pickle", pickles(recordings)), ("text", texts(recordings)), ("config", configs())):
+        for kind, seeds in (("pickle", pickles(recordings)), ("text", texts(recordings)), ("config", configs()),
+                            ("image", images(recordings))):
             directory = out / kind
             directory.mkdir(parents=True, exist_ok=True)
             for i, seed in enumerate(seeds):
