@@ -107,7 +107,8 @@ $(LIBRARY): $(HOOK_OBJ) $(CORE) $(BUILD)/rankshare.map
 
 $(PROGRAM): $(TOOL_OBJ) $(CORE)
 	$(call SAY,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $(TOOL_OBJ) $(CORE) $(SHIM_LIBS) $(call STATIC,libjansson.a)
+	$(Q)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $(TOOL_OBJ) $(CORE) $(SHIM_LIBS) \
+	    $(call STATIC,libjansson.a) $(call STATIC,liblz4.a)
 
 $(UNIT): $(UNIT_OBJ) $(CORE)
 	$(call SAY,LINK,$@)

@@ -22,10 +22,30 @@ bool artifact_open(struct artifact *artifact, const char *path)
     artifact->path = path;
     if (!tool_read(path, &artifact->bytes, &artifact->memory))
         return false;
+    artifact_scan(artifact);
+    return true;
+}
+
+void artifact_scan(struct artifact *artifact)
+{
     rs_arena_init(&artifact->arena, arena_limit(artifact->bytes.size));
     artifact->kind = rs_kind_of(artifact->bytes);
     rs_ordinal_scan(&artifact->arena, artifact->bytes, artifact->kind, &artifact->report);
-    return true;
+}
+
+bool artifact_has_ordinal(const struct artifact *artifact, int ordinal)
+{
+    return artifact->report.ordinals[ordinal / 64] >> (ordinal % 64) & 1;
+}
+
+json_t *artifact_ordinals(const struct artifact *artifact)
+{
+    json_t *ordinals = json_array();
+
+    for (int i = 0; i <= RS_ORDINAL_MAX; i++)
+        if (artifact_has_ordinal(artifact, i))
+            json_array_append_new(ordinals, json_integer(i));
+    return ordinals;
 }
 
 void artifact_free(struct artifact *artifact)

@@ -5,6 +5,7 @@
 #ifndef RS_TOOLS_ARTIFACT_H
 #define RS_TOOLS_ARTIFACT_H
 
+#include "json.h"
 #include "tool.h"
 
 struct artifact {
@@ -20,6 +21,13 @@ struct artifact {
  * is needed only after success. */
 bool artifact_open(struct artifact *artifact, const char *path);
 void artifact_free(struct artifact *artifact);
+
+/* Fills in kind and report of an artifact whose bytes are there; its arena is to be freed. */
+void artifact_scan(struct artifact *artifact);
+
+/* Whether an artifact holds ORDINAL (0 to RS_ORDINAL_MAX); all that it holds. */
+bool artifact_has_ordinal(const struct artifact *artifact, int ordinal);
+json_t *artifact_ordinals(const struct artifact *artifact);
 
 /* Why ARTIFACT is not shared between ranks under this torch.__version__ ("": not known), or RS_OK:
  * the engine's reason, else what the ranks themselves refuse. */

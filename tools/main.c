@@ -24,6 +24,7 @@ static const struct verb verbs[] = {
     {"key", "the key torch gives these details, natively and in canonical form", verb_key},
     {"ordinals", "which device ordinals artifacts hold, and whether they can be shared",
      verb_ordinals},
+    {"inspect", "what GPU images hold: architecture, kernels, registers, memory", verb_inspect},
     {"rewrite", "the same artifact for another device ordinal", verb_rewrite},
     {"ls", "the artifacts in the segment", verb_ls},
     {"verify", "read all artifacts in the segment and say what is damaged", verb_verify},

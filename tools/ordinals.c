@@ -48,18 +48,10 @@ static const char *verdict(const struct artifact *artifact, enum rs_reason reaso
     return artifact->report.sites == 0 ? "none" : "shareable";
 }
 
-static bool has_ordinal(const struct rs_report *report, int ordinal)
-{
-    return report->ordinals[ordinal / 64] >> (ordinal % 64) & 1;
-}
-
 static json_t *to_json(const struct artifact *artifact, enum rs_reason reason)
 {
-    json_t *ordinals = json_array();
+    json_t *ordinals = artifact_ordinals(artifact);
 
-    for (int i = 0; i <= RS_ORDINAL_MAX; i++)
-        if (has_ordinal(&artifact->report, i))
-            json_array_append_new(ordinals, json_integer(i));
     return json_pack("{s:o, s:s, s:o, s:I, s:s, s:s?}", "path", json_text(artifact->path), "kind",
                      rs_kind_name(artifact->kind), "ordinals", ordinals, "sites",
                      (json_int_t)artifact->report.sites, "verdict", verdict(artifact, reason),
@@ -67,13 +59,13 @@ static json_t *to_json(const struct artifact *artifact, enum rs_reason reason)
 }
 
 /* "0", "0 3", or "-". */
-static void ordinals_text(const struct rs_report *report, char *text, size_t size)
+static void ordinals_text(const struct artifact *artifact, char *text, size_t size)
 {
     size_t used = 0;
 
     snprintf(text, size, "-");
     for (int i = 0; i <= RS_ORDINAL_MAX && used < size; i++)
-        if (has_ordinal(report, i))
+        if (artifact_has_ordinal(artifact, i))
             used += (size_t)snprintf(text + used, size - used, used ? " %d" : "%d", i);
 }
 
@@ -81,7 +73,7 @@ static void to_table(struct table *table, const struct artifact *artifact, enum 
 {
     char ordinals[4 * (RS_ORDINAL_MAX + 1)];
 
-    ordinals_text(&artifact->report, ordinals, sizeof(ordinals));
+    ordinals_text(artifact, ordinals, sizeof(ordinals));
     table_add(table, rs_kind_name(artifact->kind));
     table_add(table, ordinals);
     table_add_count(table, artifact->report.sites);

@@ -28,6 +28,7 @@ int verb_run(int argc, char **argv);
 int verb_stats(int argc, char **argv);
 int verb_key(int argc, char **argv);
 int verb_ordinals(int argc, char **argv);
+int verb_inspect(int argc, char **argv);
 int verb_rewrite(int argc, char **argv);
 int verb_ls(int argc, char **argv);
 int verb_verify(int argc, char **argv);

@@ -21,7 +21,8 @@ enum { RS_VERSION = 64 };
  * them apart. False: not a cubin, or a damaged one. */
 bool rs_cubin_hash(struct rs_bytes cubin, struct rs_hash128 *hash);
 
-/* What one cubin says of itself. */
+/* What one cubin says of itself. Code for sm_100f is code for sm_100 here: it runs on the same
+ * devices, and nothing in it says so. */
 struct rs_cubin {
     struct rs_arch arch;
     unsigned abi;             /* 8 from CUDA 13 on and for 10.0 and later, else 7 */

@@ -88,27 +88,41 @@ static bool shows_left_out(const struct hashing *hashing, const Elf64_Phdr *segm
     return false;
 }
 
-/* Which section a segment begins with. A segment that shows what was left out (none does) is taken
- * with all its bytes; so is one that begins with none, unless it is the table of segments. */
+/* Which section a segment begins and ends with: its length counts the padding between them, which
+ * depends on where in the file it lies. A segment that shows what was left out, or covers no
+ * sections (none does), is taken as it is, unless it is the table of segments. */
 static void add_segment(struct hashing *hashing, const Elf64_Phdr *segment, uint64_t table,
                         uint64_t table_size)
 {
     struct rs_bytes bytes = {NULL, 0};
-    size_t first = 0;
-    while (first < hashing->count &&
-           hashing->parts[first].section.head.sh_offset != segment->p_offset) {
-        first++;
+    const uint64_t begin = segment->p_offset, end = begin + segment->p_filesz;
+    size_t first = hashing->count, last = hashing->count;
+    for (size_t i = hashing->count; segment->p_filesz && i-- > 0;) {
+        const Elf64_Shdr *head = &hashing->parts[i].section.head;
+        if (head->sh_type != SHT_NOBITS && head->sh_size) {
+            first = head->sh_offset == begin ? i : first;
+            last = head->sh_offset + head->sh_size == end ? i : last;
+        }
     }
-    bool strange =
-        first == hashing->count && (segment->p_offset != table || segment->p_filesz != table_size);
-    if (strange || shows_left_out(hashing, segment)) {
-        bytes = (struct rs_bytes){hashing->image.data + segment->p_offset, segment->p_filesz};
+    bool found = first < hashing->count && last < hashing->count;
+    bool is_table = begin == table && segment->p_filesz == table_size;
+    if (segment->p_filesz && !is_table && (!found || shows_left_out(hashing, segment))) {
+        bytes = (struct rs_bytes){hashing->image.data + begin, segment->p_filesz};
     }
     const struct rs_hash128 hash = rs_hash128_of(bytes.data, bytes.size);
     const uint64_t fixed[] = {
-        segment->p_type,   segment->p_flags, segment->p_vaddr, segment->p_paddr,
-        segment->p_filesz, segment->p_memsz, segment->p_align, first,
-        bytes.size,        hash.low,         hash.high,
+        segment->p_type,
+        segment->p_flags,
+        segment->p_vaddr,
+        segment->p_paddr,
+        segment->p_memsz - segment->p_filesz,
+        segment->p_align,
+        first,
+        last,
+        is_table,
+        bytes.size,
+        hash.low,
+        hash.high,
     };
     rs_hasher_add(&hashing->hasher, fixed, sizeof(fixed));
 }

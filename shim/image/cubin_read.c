@@ -18,7 +18,6 @@ enum {
     INFO_THREADS = 0x10, /* reqntid */
     INFO_FRAME = 0x11,
     INFO_REGISTERS = 0x2f,
-    COMPAT_CLASS = 0x02, /* 2: uses what its family alone has */
     COMPAT_ACCELERATED = 0x09,
     ENTRY = 0x10, /* st_other: a kernel */
 };
@@ -40,7 +39,6 @@ struct reading {
     struct of_symbol *by_symbol;
     struct of_section *by_section;
     size_t symbol_count, section_count;
-    unsigned isa_class;
 };
 
 static bool begins(const char *text, const char *with)
@@ -119,8 +117,6 @@ static void read_compat(struct reading *reading, struct rs_bytes info)
         uint8_t value = attribute.value.size ? attribute.value.data[0] : 0;
         if (attribute.number == COMPAT_ACCELERATED && value) {
             reading->cubin->arch.suffix = 'a';
-        } else if (attribute.number == COMPAT_CLASS) {
-            reading->isa_class = value;
         }
     }
 }
@@ -259,9 +255,6 @@ static bool read_all(Elf *elf, void *context)
             return false;
         }
         read_section(reading, &section);
-    }
-    if (!reading->cubin->arch.suffix && reading->isa_class == 2) {
-        reading->cubin->arch.suffix = 'f';
     }
     read_symbols(reading);
     return true;

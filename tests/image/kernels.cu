@@ -29,3 +29,21 @@ extern "C" __global__ void spill(int *p, int n)
         p[i] = stack[(p[i] * 7) % 100];
 }
 #endif
+
+#ifdef WIDE
+// Wants more registers than a launch bound of 1024 threads leaves.
+extern "C" __global__ void wide(float *x, int n)
+{
+    float a[64];
+#pragma unroll
+    for (int i = 0; i < 64; i++)
+        a[i] = x[i * n + threadIdx.x];
+    for (int k = 0; k < n; k++)
+#pragma unroll
+        for (int i = 0; i < 64; i++)
+            a[i] = a[i] * a[(i * 7 + 1) % 64] + a[(i + 13) % 64];
+#pragma unroll
+    for (int i = 0; i < 64; i++)
+        x[i * n + threadIdx.x] = a[i];
+}
+#endif

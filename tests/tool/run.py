@@ -17,6 +17,7 @@ import harness
 import test_artifacts
 import test_doctor
 import test_explain
+import test_inspect
 import test_run
 import test_segment
 import test_store
@@ -54,7 +55,7 @@ def main():
         note("passed" if good else "failed", name)
     with tempfile.TemporaryDirectory(prefix="rankshare-tool-") as work:
         context = harness.Context(build, top, work)
-        for module in (test_usage, test_artifacts, test_segment, test_store, test_run, test_doctor, test_explain):
+        for module in (test_usage, test_artifacts, test_segment, test_store, test_run, test_doctor, test_explain, test_inspect):
             for name, case in module.cases(context):
                 if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
                     continue

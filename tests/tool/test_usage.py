@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verbs, options, help."""
 
-VERBS = ("run", "stats", "key", "ordinals", "rewrite", "ls", "verify", "evict", "clear", "doctor", "help")
+VERBS = ("run", "stats", "key", "ordinals", "inspect", "rewrite", "ls", "verify", "evict", "clear", "doctor", "help")
 # Wrong usage ends with 1, whatever is wrong.
 WRONG = [
-    (), ("nonsense",), ("--nonsense",), ("-x",), ("inspect", "f"), ("warm", "d"), ("trace",),
+    (), ("nonsense",), ("--nonsense",), ("-x",), ("warm", "d"), ("trace",),
     ("key",), ("key", "a", "b"), ("key", "--nonsense", "a"),
+    ("inspect",), ("inspect", "--json"), ("inspect", "--device", "a"), ("inspect", "--nonsense", "a"),
     ("ordinals",), ("ordinals", "--json"), ("ordinals", "--nonsense", "a"),
     ("rewrite",), ("rewrite", "a", "b"), ("rewrite", "--to", "0", "a"), ("rewrite", "--to", "0", "a", "b", "c"),
     ("rewrite", "--to", "128", "a", "b"), ("rewrite", "--to", "-1", "a", "b"), ("rewrite", "--to", "", "a", "b"),

@@ -39,7 +39,7 @@ static const struct expected {
       .relocatable = true,
       .tool = "ptxas"},
      {{"scale", 13, 1024, 0, 368, 768, 256}}},
-    /* built for sm_100f, but with nothing that sm_100 has not */
+    /* built for sm_100f, which a cubin doesn't tell */
     {"lines.sm_100f.cubin",
      {.arch = {100, 0}, .abi = 8, .toolkit = 130, .kernels = 1, .debug = true, .tool = "ptxas"},
      {{"scale", 14, 2048, 0, 912, 768, 256}}},
