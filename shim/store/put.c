@@ -238,6 +238,13 @@ static enum rs_put_result write_object(struct rs_put *put, struct attempt *attem
     return RS_PUT_STORED;
 }
 
+/* Unpacking takes several times as long as reading, so bytes are packed only when the arena gets
+ * full. */
+static bool is_short(const struct rs_segment *segment, size_t size)
+{
+    return GET(segment->arena_used) + size > GET(segment->arena_size) / 2;
+}
+
 enum rs_put_result rs_put_object(struct rs_put *put, unsigned n, const struct rs_put_bytes *bytes,
                                  uint64_t *check, uint32_t *raw)
 {
@@ -252,7 +259,9 @@ enum rs_put_result rs_put_object(struct rs_put *put, unsigned n, const struct rs
     if (attempt.object == RS_NO_ENTRY && !attempt.lost && result != RS_PUT_BUSY) {
         attempt.once = claim_object;
         attempt.stored = bytes->size;
-        attempt.packed = rs_pack(&work, bytes->data, bytes->size, &attempt.stored);
+        if (is_short(put->index.segment, bytes->size)) {
+            attempt.packed = rs_pack(&work, bytes->data, bytes->size, &attempt.stored);
+        }
         result = try_with_room(&attempt);
         if (result == RS_PUT_STORED && !attempt.found) {
             result = write_object(put, &attempt);

@@ -57,6 +57,25 @@ Test(artifact, what_was_put_comes_back)
     }
 }
 
+/* From half of the room on. */
+Test(artifact, packed_where_room_is_short)
+{
+    f.store.artifact_bytes = 1 << 20;
+    cr_assert_eq(put(1, 1, 0, 150000), RS_PUT_STORED);
+    uint64_t plain = atomic_load(&f.store.segment->arena_used);
+    cr_assert_geq(plain, 3 * 150000);
+    for (unsigned i = 2; i < 40; i++) {
+        cr_assert_eq(put(i, 1, 0, 150000 + i), RS_PUT_STORED);
+    }
+    for (unsigned i = 1; i < 40; i++) {
+        cr_assert(read_group(&f, slot, i, 1, 0, 150000 + (i > 1 ? i : 0), 3), "%u", i);
+    }
+    cr_assert_lt(atomic_load(&f.store.segment->arena_used), plain + 38 * 3 * 6000);
+    /* What can't be packed is stored as it is. */
+    cr_assert_eq(put(90, 1, 90, 60000), RS_PUT_STORED);
+    cr_assert(read_group(&f, slot, 90, 1, 90, 60000, 3));
+}
+
 Test(artifact, the_same_again_is_there)
 {
     cr_assert_eq(put(1, 1, 5, 5000), RS_PUT_STORED);

@@ -67,7 +67,7 @@ static bool begins(const char *text, const char *with)
 
 static struct point point_of(enum rs_kill kill, const char *name)
 {
-    static const char *const beginnings[] = {"room_",  "group_",  "object_", "payload_",
+    static const char *const beginnings[] = {"room_",    "group_", "object_", "payload_",
                                              "publish_", "evict_", "entry_",  "mend_"};
     struct point point = {.point = kill, .name = name};
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {

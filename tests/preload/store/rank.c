@@ -84,8 +84,8 @@ enum rs_put_result rank_put(struct rank *rank, const struct recipe *recipe, unsi
         snprintf(names[i], sizeof(names[i]), "k%u-r%u-s%u-n%u-z%zu", recipe->number, recipe->root,
                  recipe->seed, i, recipe->size);
         fill(data + i * recipe->size, recipe->size, recipe->seed, i);
-        parts[i] = (struct rs_part_in){.name = names[i], .data = data + i * recipe->size,
-                                       .size = recipe->size, .mode = 0644};
+        parts[i] = (struct rs_part_in){
+            .name = names[i], .data = data + i * recipe->size, .size = recipe->size, .mode = 0644};
     }
     enum rs_put_result result =
         rs_artifact_put(rank->store, rank->slot, &key, &origin, flags, parts, recipe->count);
@@ -160,9 +160,8 @@ void rank_work(struct rank *rank, unsigned count)
                              1);
         } else {
             bool there = rank_read(rank, rank_random(rank, KEYS), rank_random(rank, ROOTS), &seed);
-            atomic_fetch_add(there ? &shared->ranks[rank->number].hits
-                                   : &shared->ranks[rank->number].misses,
-                             1);
+            atomic_fetch_add(
+                there ? &shared->ranks[rank->number].hits : &shared->ranks[rank->number].misses, 1);
         }
     }
 }

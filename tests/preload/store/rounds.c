@@ -201,7 +201,7 @@ int test_kills(unsigned kills, int ranks, unsigned seed, const char *word)
     sum(&puts, &hits);
     unsigned at_points = atomic_load(&shared->died);
     problem = problem || (puts > 0 && hits > 0 && at_points > kills / 4) ? problem
-                                                                        : "too little was done";
+                                                                         : "too little was done";
     end_segment();
     snprintf(name, sizeof(name),
              "kills: %u deaths, %u at a point; %u puts, %u hits, all bytes right", deaths.seen,
