@@ -89,12 +89,12 @@ $(CORE): $(filter-out %/libelf_calls.o,$(CORE_OBJ)) $(BUILD)/libelf.o
 	$(call SAY,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# The exported names are exactly the hooks: hooks.def is the list, the map comes from it. The version
+# The exported names are exactly the hooks: the two lists are all, the map comes from them. The version
 # node is anonymous, so that our names serve callers that ask for any glibc version of them.
-$(BUILD)/rankshare.map: shim/hook/hooks.def
+$(BUILD)/rankshare.map: shim/hook/hooks.def shim/hook/cuda_api.def
 	$(call SAY,MAP,$@)
 	@mkdir -p $(@D)
-	$(Q){ echo '{ global:'; sed -n 's/^RS_HOOK(\([a-z0-9_A-Z]*\).*/  \1;/p' $<; echo '  local: *; };'; } > $@.tmp && mv $@.tmp $@
+	$(Q){ echo '{ global:'; sed -n 's/^RS_\(HOOK\|CUDA\)(\([a-z0-9_A-Z]*\).*/  \2;/p' $^; echo '  local: *; };'; } > $@.tmp && mv $@.tmp $@
 
 SHIM_LINK := -shared -Wl,-soname,librankshare.so -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,initfirst \
              -Wl,-z,nodelete -Wl,-Bsymbolic-functions -Wl,--exclude-libs,ALL -Wl,--as-needed \

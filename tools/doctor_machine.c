@@ -40,6 +40,11 @@ static void check_latest(struct doctor *doctor, const struct view *view)
     explain_job(latest.job, note_latest, &latest);
 }
 
+static void note_module(void *context, const char *sentence)
+{
+    doctor_say(context, FINDING_NOTE, "modules: %s", sentence);
+}
+
 /* Whether the segment exists and is good. */
 static bool check_segment(struct doctor *doctor, const char *segment)
 {
@@ -55,6 +60,7 @@ static bool check_segment(struct doctor *doctor, const char *segment)
     else
         doctor_say(doctor, FINDING_WRONG, "segment: %s: %s", segment, rs_store_status_text(status));
     check_latest(doctor, &view);
+    modules_explain(&view.modules, note_module, doctor);
     view_free(&view);
     return status == RS_STORE_OK;
 }

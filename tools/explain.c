@@ -49,7 +49,7 @@ static void tell_troubles(const struct telling *telling, const uint64_t *counter
         RS_C_digest_refused, RS_C_stores_dropped, RS_C_views_failed,  RS_C_kernel_names_left,
         RS_C_takeovers,      RS_C_unproductive,   RS_C_wait_timeouts, RS_C_wait_interrupted,
         RS_C_wait_silent,    RS_C_wait_stalled,   RS_C_lease_full,    RS_C_segment_errors,
-        RS_C_path_errors,
+        RS_C_path_errors,    RS_C_loads_foreign,  RS_C_modules_full,
     };
 
     for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)

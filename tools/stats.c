@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct arguments {
-    bool json;
+    bool json, modules;
     const char *job, *segment;
 };
 
@@ -26,6 +26,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'j':
         arguments->job = arg;
+        return 0;
+    case 'm':
+        arguments->modules = true;
         return 0;
     case 's':
         arguments->segment = arg;
@@ -117,6 +120,12 @@ static void print_json(const struct view *view, const char *only)
                          counters_json(total), "artifacts", sums_json(&view->artifacts)));
 }
 
+static void print_sentence(void *context, const char *sentence)
+{
+    (void)context;
+    puts(sentence);
+}
+
 static void print_text(const struct view *view, const char *only)
 {
     bool first = true;
@@ -129,6 +138,8 @@ static void print_text(const struct view *view, const char *only)
         stats_job(&view->jobs[i], stdout);
         first = false;
     }
+    if (!only)
+        modules_explain(&view->modules, print_sentence, NULL);
     if (view->count == 0) {
         puts("no job has used the segment yet");
     } else if (!only && view->artifacts.place != RS_PLACE_NONE) {
@@ -142,6 +153,7 @@ int verb_stats(int argc, char **argv)
     static const struct argp_option options[] = {
         {"json", 'J', NULL, 0, "print JSON (schema 1)", 0},
         {"job", 'j', "ID", 0, "this job only", 0},
+        {"modules", 'm', NULL, 0, "what was loaded onto GPUs, module by module, by all jobs", 0},
         {"segment", 's', "NAME", 0, "another segment (RANKSHARE_SEGMENT)", 0},
         {0},
     };
@@ -159,6 +171,10 @@ int verb_stats(int argc, char **argv)
 
     if (!tool_parse(&argp, argc, argv, 0, &arguments, &status))
         return status;
+    if (arguments.modules && arguments.job) {
+        tool_error(NULL, "modules are counted for all jobs together: --modules takes no --job");
+        return TOOL_USAGE;
+    }
     if (!view_segment_name(arguments.segment, segment))
         return TOOL_USAGE;
     enum rs_store_status opened = view_read(segment, &view);
@@ -174,6 +190,10 @@ int verb_stats(int argc, char **argv)
     bool missing = arguments.job && !view_find(&view, arguments.job);
     if (missing)
         tool_error(segment, "no job `%s'", arguments.job);
+    else if (arguments.modules && arguments.json)
+        modules_print_json(&view.modules);
+    else if (arguments.modules)
+        modules_print(&view.modules, stdout);
     else if (arguments.json)
         print_json(&view, arguments.job);
     else

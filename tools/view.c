@@ -156,6 +156,7 @@ enum rs_store_status view_read(const char *name, struct view *view)
         if (status == RS_STORE_OK) {
             copy(&store, view);
             rs_artifact_sums(&store, &view->artifacts);
+            modules_read(&store, &view->modules);
         }
         rs_store_close(&store);
     }
@@ -169,6 +170,7 @@ void view_free(struct view *view)
         free(view->jobs[i].alone);
     }
     free(view->jobs);
+    modules_free(&view->modules);
     *view = (struct view){0};
 }
 

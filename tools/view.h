@@ -6,6 +6,7 @@
 #ifndef RS_TOOLS_VIEW_H
 #define RS_TOOLS_VIEW_H
 
+#include "modules.h"
 #include "store/inspect.h"
 
 #include <stdbool.h>
@@ -45,6 +46,7 @@ struct view {
     struct view_job *jobs; /* oldest first */
     size_t count;
     struct rs_artifact_sums artifacts;
+    struct modules modules;
 };
 
 /* Opens the segment NAME for reading and copies it. On failure VIEW is empty. */

@@ -26,7 +26,9 @@ enum {
     RS_SLOTS = 4096,
     RS_LEASES = 4096,
     RS_EVENTS = 16384,
+    RS_MODULES = 4096,
     RS_COUNTER_ROOM = 128, /* counters that fit without another layout */
+    RS_KERNEL_MAX = 96,    /* a kernel's name, cut to fit */
 
     /* The artifact store. */
     RS_GROUPS = 131072,
@@ -191,6 +193,25 @@ enum rs_store_place {
     RS_PLACE_FILE, /* it is a file under RANKSHARE_DIR */
 };
 
+/* A module that was loaded onto a GPU (shim/store/modules.c). */
+struct rs_module {
+    _Alignas(64) _Atomic uint64_t word; /* state, generation, second in which it was taken */
+    _Atomic uint64_t low, high;         /* XXH3-128 of its bytes, or of a library and a place */
+    _Atomic uint64_t size;
+    _Atomic uint64_t loads;    /* that succeeded */
+    _Atomic uint64_t ns;       /* in the driver */
+    _Atomic uint64_t ranks[2]; /* a bit for each rank modulo 128 */
+    _Atomic uint32_t kind;     /* enum rs_kind */
+    _Atomic uint32_t arch;     /* 90 << 8 | 'a' for sm_90a; 0 unknown */
+    _Atomic uint32_t kernels;  /* 0 unknown */
+    _Atomic uint32_t flags;    /* 1: in a loaded library */
+    _Atomic uint32_t failed;
+    _Atomic uint32_t refused_by; /* compute capability of a device that can't run it; 0 none */
+    _Atomic uint32_t used_s;     /* CLOCK_REALTIME second of the latest load */
+    uint32_t reserved;
+    _Atomic uint64_t kernel[RS_KERNEL_MAX / 8]; /* name of the first one; ends in a zero byte */
+};
+
 struct rs_segment {
     /* Never changes once the segment has its name. */
     uint64_t magic;
@@ -205,7 +226,8 @@ struct rs_segment {
     int32_t creator_pid;
     uint32_t counter_count; /* RS_COUNTER_COUNT of the creator */
     char boot_id[RS_BOOT_ID_MAX];
-    uint64_t reserved0[3];
+    struct rs_table modules;
+    uint64_t reserved0;
     struct rs_table jobs, slots, leases, events;
     /* The artifact store's tables; behind the file's end until something is put. */
     struct rs_table groups, objects, pins;

@@ -2,6 +2,7 @@
 #include "hook/dlsym.h"
 
 #include "base/state.h"
+#include "hook/cuda.h"
 #include "hook/python.h"
 
 #include <dlfcn.h>
@@ -32,7 +33,7 @@ static rs_dlsym_swap *swap_of(const char *name)
     /* The import machinery asks for some extension module: not swapped, but a moment to look. */
     if (strncmp(name, "PyInit_", 7) == 0)
         return rs_python_look;
-    return NULL;
+    return rs_cuda_named(name) ? rs_cuda_swap : NULL;
 }
 
 void *rs_dlsym_on_handle(void *handle, const char *name)

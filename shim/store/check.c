@@ -8,6 +8,7 @@
 #include "store/store.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum { ORDINALS = 128 };
 
@@ -41,6 +42,17 @@ static bool job_fine(const struct rs_job *job)
            counters_fine(job->counters);
 }
 
+/* States: free, being filled, ready; a name ends somewhere. */
+static bool module_fine(const struct rs_module *module)
+{
+    uint64_t last = atomic_load(&module->kernel[RS_KERNEL_MAX / 8 - 1]);
+    unsigned char bytes[8];
+    memcpy(bytes, &last, sizeof bytes);
+    return (atomic_load(&module->word) & 0xff) <= 2 && atomic_load(&module->loads) <= most &&
+           atomic_load(&module->ns) <= most && atomic_load(&module->size) <= most &&
+           atomic_load(&module->kind) < RS_KIND_COUNT && bytes[7] == 0;
+}
+
 enum rs_store_status rs_store_check(const struct rs_store *store)
 {
     for (unsigned i = 0; i < RS_JOBS; i++) {
@@ -50,6 +62,11 @@ enum rs_store_status rs_store_check(const struct rs_store *store)
     }
     for (unsigned i = 0; i < RS_SLOTS; i++) {
         if (!slot_fine(&rs_slots(store->segment)[i])) {
+            return RS_STORE_CONTENT;
+        }
+    }
+    for (unsigned i = 0; i < RS_MODULES; i++) {
+        if (!module_fine(&rs_modules(store->segment)[i])) {
             return RS_STORE_CONTENT;
         }
     }

@@ -14,7 +14,8 @@ enum {
     RS_AT_SLOTS = RS_AT_JOBS + RS_JOBS * sizeof(struct rs_job),
     RS_AT_LEASES = RS_AT_SLOTS + RS_SLOTS * sizeof(struct rs_slot),
     RS_AT_EVENTS = RS_AT_LEASES + RS_LEASES * sizeof(struct rs_lease),
-    RS_SEGMENT_SIZE = RS_AT_EVENTS + RS_EVENTS * sizeof(struct rs_event_cell),
+    RS_AT_MODULES = RS_AT_EVENTS + RS_EVENTS * sizeof(struct rs_event_cell),
+    RS_SEGMENT_SIZE = RS_AT_MODULES + RS_MODULES * sizeof(struct rs_module),
 };
 
 /* The artifact store's index has a mapping of its own, at a multiple of every page size; offsets in
@@ -59,6 +60,11 @@ static inline struct rs_lease *rs_leases(const struct rs_segment *segment)
 static inline struct rs_event_cell *rs_events(const struct rs_segment *segment)
 {
     return rs_at(segment, RS_AT_EVENTS);
+}
+
+static inline struct rs_module *rs_modules(const struct rs_segment *segment)
+{
+    return rs_at(segment, RS_AT_MODULES);
 }
 
 #endif

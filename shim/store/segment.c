@@ -84,6 +84,7 @@ static const struct rs_table jobs = {RS_AT_JOBS, RS_JOBS, sizeof(struct rs_job)}
 static const struct rs_table slots = {RS_AT_SLOTS, RS_SLOTS, sizeof(struct rs_slot)};
 static const struct rs_table leases = {RS_AT_LEASES, RS_LEASES, sizeof(struct rs_lease)};
 static const struct rs_table events = {RS_AT_EVENTS, RS_EVENTS, sizeof(struct rs_event_cell)};
+static const struct rs_table modules = {RS_AT_MODULES, RS_MODULES, sizeof(struct rs_module)};
 static const struct rs_table groups = {RS_AT_INDEX + RS_IN_GROUPS, RS_GROUPS,
                                        sizeof(struct rs_group)};
 static const struct rs_table objects = {RS_AT_INDEX + RS_IN_OBJECTS, RS_OBJECTS,
@@ -106,6 +107,7 @@ static void fill_header(struct rs_segment *header)
     header->slots = slots;
     header->leases = leases;
     header->events = events;
+    header->modules = modules;
     header->groups = groups;
     header->objects = objects;
     header->pins = pins;
@@ -125,7 +127,7 @@ static bool same_layout(const struct rs_segment *found)
            found->page_size == (uint32_t)sysconf(_SC_PAGESIZE) &&
            found->counter_count == RS_COUNTER_COUNT && same_table(&found->jobs, &jobs) &&
            same_table(&found->slots, &slots) && same_table(&found->leases, &leases) &&
-           same_table(&found->events, &events) && same_table(&found->groups, &groups) &&
+           same_table(&found->events, &events) && same_table(&found->modules, &modules) && same_table(&found->groups, &groups) &&
            same_table(&found->objects, &objects) && same_table(&found->pins, &pins) &&
            found->index_offset == RS_AT_INDEX && found->arena_offset == RS_AT_ARENA;
 }

@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
-from material import Case, fixture, large_details, small_entry  # noqa: E402
+from material import Case, cubin, fixture, large_details, small_entry  # noqa: E402
 
 PYTHON = os.environ.get('PYTHON') or sys.executable
 CALLS = os.path.join(fixture.BUILD, 'bench', 'calls.so')
@@ -131,6 +131,22 @@ def constructor(root):
         row('loading and constructor, `true`, ' + mode, '%+6.2f ms  (%.2f -> %.2f)' % (more, medians['plain'], medians[mode]), more, 'ms', 1)
 
 
+def loads(case):
+    """The driver hooks, in front of a driver that does nothing."""
+    folder = os.path.join(fixture.BUILD, 'bench')
+    image = os.path.join(case.root, 'image')
+    with open(image, 'wb') as out:
+        out.write(cubin(100000))
+    for mode, kind, what, goal in (('inactive', 'dlsym', 'dlsym of an unrelated name, inactive', 5), ('active', 'dlsym', 'dlsym of an unrelated name, active', 20),
+                                   ('inactive', 'load', 'load of a cubin of 100 kB, inactive', 50), ('active', 'load', 'load of a cubin of 100 kB, active', 10000)):
+        block = dict(environment(mode, case.root), LD_LIBRARY_PATH=folder)
+        done = subprocess.run([os.path.join(folder, 'loads'), kind, image, '151', '200'], env=block, stdout=subprocess.PIPE,
+                              universal_newlines=True, timeout=300, check=True)
+        rounds = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+        more = statistics.median(second - first for first, second in rounds)
+        row(what, '%+6.0f ns  (%.0f -> %.0f)' % ((more,) + tuple(statistics.median(way) for way in zip(*rounds))), more, 'ns', goal)
+
+
 LEASE = '''
 import hashlib, os, sys, time
 hashlib.sha256(open(sys.argv[1], 'rb').read()).digest()
@@ -178,6 +194,7 @@ def measure(work):
     views(small, [ten, small.entry_of('aotautograd', 66000), small.entry_of('fxgraph', 240000)])
     views(blocks, [blocks.entry_of('aotautograd', 550000), blocks.entry_of('fxgraph', 5000000)])
     constructor(blocks.root)
+    loads(small)
     waiter(small.root, *small.pair())
 
 

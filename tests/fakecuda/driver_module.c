@@ -252,6 +252,30 @@ FK_API int cuLinkAddData_v2(void *state, int type, void *data, size_t size, cons
     return FK_OK;
 }
 
+FK_API int cuLinkAddData(void *state, int type, void *data, size_t size, const char *name,
+                         unsigned count, int *options, void **values)
+{
+    return cuLinkAddData_v2(state, type, data, size, name, count, options, values);
+}
+
+FK_API int cuLinkAddFile_v2(void *state, int type, const char *path, unsigned count, int *options,
+                            void **values)
+{
+    size_t size;
+    char *data = path ? fk_read_file(path, &size) : NULL;
+    if (!data)
+        return fk_fail("cuLinkAddFile", FK_FILE_NOT_FOUND);
+    int rc = cuLinkAddData_v2(state, type, data, size, path, count, options, values);
+    free(data);
+    return rc;
+}
+
+FK_API int cuLinkAddFile(void *state, int type, const char *path, unsigned count, int *options,
+                         void **values)
+{
+    return cuLinkAddFile_v2(state, type, path, count, options, values);
+}
+
 FK_API int cuLinkComplete(void *state, void **cubin, size_t *size)
 {
     struct fk_object *link = fk_object(state, FK_LINK);

@@ -125,6 +125,7 @@ bool fk_image_has(const struct fk_image *image, const char *kernel);
 /* module.c: shared by cuModule*, cuLibrary* and the runtime's cudaLibrary* */
 FK_API int fk_load_data(void *out, const void *data, const char *road, bool on_device);
 FK_API int fk_load_file(void *out, const char *path, const char *road, bool on_device);
+char *fk_read_file(const char *path, size_t *size); /* with malloc; NULL: can't be read */
 FK_API int fk_unload(void *module, const char *call);
 FK_API int fk_get_function(void *out, void *module, const char *name, const char *call);
 FK_API int fk_function_count(void *module, unsigned *out, const char *call);

@@ -30,7 +30,7 @@ BY_HAND = {
     "cublas": ["cublas"],
     "cublasLt": ["cublas"],
 }
-CFLAGS = ["-std=gnu11", "-O2", "-g", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+CFLAGS = ["-I", HERE.parent.parent / "shim", "-std=gnu11", "-O2", "-g", "-fPIC", "-Wall", "-Wextra", "-Werror"]
 # Libraries with one of these names are CUDA's; whatever else is missing is not for us to pretend.
 CUDA_NAMES = ("cuda", "cu", "nccl", "nvrtc", "nvshmem", "nvToolsExt", "nvJitLink")
 

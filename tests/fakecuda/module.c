@@ -77,7 +77,7 @@ int fk_load_data(void *out, const void *data, const char *road, bool on_device)
 }
 
 /* The whole file with a zero byte behind it, which ends PTX. */
-static char *read_file(const char *path, size_t *size)
+char *fk_read_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
@@ -107,7 +107,7 @@ int fk_load_file(void *out, const char *path, const char *road, bool on_device)
     size_t size;
     if (!path)
         return fk_fail(road, FK_INVALID_VALUE);
-    char *data = read_file(path, &size);
+    char *data = fk_read_file(path, &size);
     if (!data)
         return fk_fail(road, FK_FILE_NOT_FOUND);
     int rc = load(out, data, size, road, on_device, path);

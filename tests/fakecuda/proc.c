@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libcuda.so.1: functions asked for by name. */
-#include "driver_names.def"
 #include "fake.h"
 
 #include <string.h>
 
-#define DECLARE(function, version) FK_API int function();
-#define UNSUPPORTED(function)                                                                      \
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+
+#define FK_FUNCTION(function, version) FK_API int function();
+#define FK_UNSUPPORTED(function)                                                                   \
     FK_API int function(void)                                                                      \
     {                                                                                              \
         fk_log("unsupported call=" #function);                                                     \
         return FK_NOT_SUPPORTED;                                                                   \
     }
-#define ROW(function, version)    {#function, version, (void *)function},
-#define UNSUPPORTED_ROW(function) ROW(function, 0)
-
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wstrict-prototypes"
-
-FK_DRIVER_FUNCTIONS(DECLARE)
-FK_DRIVER_UNSUPPORTED(UNSUPPORTED)
+#include "driver_names.def"
+#undef FK_FUNCTION
+#undef FK_UNSUPPORTED
 
 struct row {
     const char *name;
@@ -27,7 +24,13 @@ struct row {
     void *function;
 };
 
-static const struct row rows[] = {FK_DRIVER_FUNCTIONS(ROW) FK_DRIVER_UNSUPPORTED(UNSUPPORTED_ROW)};
+static const struct row rows[] = {
+#define FK_FUNCTION(function, version) {#function, version, (void *)function},
+#define FK_UNSUPPORTED(function)       FK_FUNCTION(function, 0)
+#include "driver_names.def"
+#undef FK_FUNCTION
+#undef FK_UNSUPPORTED
+};
 
 /* "cuMemAlloc" asks for cuMemAlloc_v2, "cuMemAlloc_v2" for itself. */
 static bool answers_to(const char *name, const char *symbol)

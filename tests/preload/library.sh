@@ -39,7 +39,7 @@ if [ ! -f "$library" ]; then
     finish
 fi
 
-sed -n 's/^RS_HOOK(\([A-Za-z0-9_]*\),.*/\1/p' shim/hook/hooks.def | sort >"$work/hooks"
+sed -n 's/^RS_\(HOOK\|CUDA\)(\([A-Za-z0-9_]*\),.*/\2/p' shim/hook/hooks.def shim/hook/cuda_api.def | sort >"$work/hooks"
 # Everything dynamic that is defined, whatever its type: an exported variable counts as well. A version
 # node of its own would show up here, too.
 "$nm" -D --defined-only "$library" >"$work/defined"
@@ -50,13 +50,13 @@ awk '{print $3}' "$work/defined" | sort >"$work/exports"
 "$readelf" -rW "$library" >"$work/relocations"
 
 if [ -s "$work/hooks" ] && [ -s "$work/relocations" ] && [ -s "$work/segments" ]; then
-    ok 'hooks.def, relocations and segments could be read'
+    ok 'the lists of hooks, relocations and segments could be read'
 else
-    bad 'hooks.def, relocations and segments could be read'
+    bad 'the lists of hooks, relocations and segments could be read'
 fi
-empty "exports: exactly the $(wc -l <"$work/hooks") names of hooks.def" "$(diff "$work/hooks" "$work/exports")"
+empty "exports: exactly the $(wc -l <"$work/hooks") names of hooks.def and cuda_api.def" "$(diff "$work/hooks" "$work/exports")"
 empty 'exports: functions only' "$(awk '$2 != "T"' "$work/defined")"
-empty 'hooks.def: no name twice' "$(uniq -d "$work/hooks")"
+empty 'no hook twice' "$(uniq -d "$work/hooks")"
 
 empty 'DT_NEEDED: libc alone (the loader and libdl may stand beside it)' \
     "$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$work/dynamic" | grep -vE '^(libc\.so\.6|libdl\.so\.2|ld-linux.*\.so\.[0-9]+)$')"
@@ -66,7 +66,7 @@ empty 'no search path of its own (RPATH, RUNPATH)' "$(grep -E '\((RPATH|RUNPATH)
 # Every undefined symbol carries a glibc version. Weak ones without are what the compiler's start-up
 # files leave, and Python's table, which exists in Pythons alone.
 empty "no undefined symbol but libc's" \
-    "$(awk '$1 == "w" && $2 ~ /^(PyImport_Inittab|_ITM_.*TMCloneTable|__gmon_start__)$/ {next} $2 !~ /@GLIBC_/' "$work/undefined")"
+    "$(awk '$1 == "w" && $2 ~ /^(PyImport_Inittab|_dl_find_object|_ITM_.*TMCloneTable|__gmon_start__)$/ {next} $2 !~ /@GLIBC_/' "$work/undefined")"
 
 # A call of our own to an exported name would go through a hook, and with another interposer in front of
 # us through that.

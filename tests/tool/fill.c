@@ -4,6 +4,7 @@
  * the tests of the tool. Prints nothing; the processes are gone when it ends.
  */
 #include "store/artifact.h"
+#include "store/modules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,30 @@ static const struct process odd[] = {
     {.identity = {"last", 0, 2}, .counts = {{RS_C_details_fx, 1}, {RS_C_takeovers, 1}}},
 };
 
+/* Two modules of both ranks, one of them refused by a GPU that came later, one in a library. */
+static void load(struct rs_store *store, struct rs_slot *slot, int rank)
+{
+    static const struct rs_module_facts facts[] = {
+        {.kind = RS_KIND_cubin,
+         .size = 17952,
+         .sm = 90,
+         .suffix = 'a',
+         .kernels = 2,
+         .kernel = "add"},
+        {.kind = RS_KIND_ptx, .size = 900, .sm = 80, .kernels = 1, .kernel = "mul"},
+        {.kind = RS_KIND_fatbin, .size = 1000000, .mapped = true, .kernel = ""},
+    };
+
+    for (uint64_t i = 0; i < 3 - (uint64_t)rank; i++) {
+        struct rs_hash128 name = {i, 0xabcd};
+        struct rs_module *module = rs_module_add(store, &name, &facts[i]);
+
+        rs_module_count(module, slot, true, 1000000 * (i + 1), 0);
+        if (i == 0 && rank == 1)
+            rs_module_count(module, slot, false, 5, 120);
+    }
+}
+
 static int fill(struct rs_store *store, const struct process *process)
 {
     struct rs_slot *slot = rs_slot_claim(store, &process->identity);
@@ -110,6 +135,8 @@ static int fill(struct rs_store *store, const struct process *process)
         rs_slot_versions(store, slot, process->torch ? process->torch : "2.11.0", "3.6.0",
                          "NVIDIA H200");
     }
+    if (process->ordinal >= 0 && strcmp(process->identity.job, "train") == 0)
+        load(store, slot, process->identity.rank);
     for (size_t i = 0; i < sizeof(process->counts) / sizeof(process->counts[0]); i++)
         rs_slot_count(slot, process->counts[i].counter, process->counts[i].value);
     for (size_t i = 0; i < 4 && process->events[i].key; i++) {

@@ -11,7 +11,7 @@ HEADER_TABLES = 64 + 40 + 24  # where struct rs_segment says where its tables ar
 
 
 def cases(context):
-    for make in (stats_cases, clear_cases, bad_segment_cases):
+    for make in (stats_cases, module_cases, clear_cases, bad_segment_cases):
         yield from make(context)
 
 
@@ -100,6 +100,59 @@ def stats_cases(context):
             context.refuse(2, *arguments, "--segment", name, error=name)
 
     yield "stats, clear: no segment", absent
+
+
+def module_cases(context):
+    def values():
+        name, _ = context.segment("modules")
+        document = context.json(0, "stats", "--modules", "--json", "--segment", name)
+        assert set(document) == {"schema", "modules", "total"} and document["schema"] == 1
+        assert [module["kernel"] for module in document["modules"]] == ["mul", None, "add"], document
+        mul, library, add = document["modules"]
+        assert add == {"hash": "000000000000abcd" + "0" * 16, "kind": "cubin", "arch": "sm_90a", "kernel": "add",
+                       "library": False, "size": 17952, "kernels": 2, "loads": 2, "failed": 1, "ranks": 2,
+                       "driver_ns": 2000005, "refused_by": 120}, add
+        assert (mul["arch"], mul["loads"], mul["ranks"], mul["refused_by"]) == ("sm_80", 2, 2, None), mul
+        assert (library["library"], library["arch"], library["kernels"], library["ranks"]) == (True, None, None, 1), library
+        assert document["total"] == {"modules": 3, "bytes": 1018852, "loads": 5, "failed": 1, "ranks": 2, "copies": 2,
+                                     "copied_bytes": 18852, "driver_ns": 9000005}, document["total"]
+
+    yield "stats --modules: values as JSON", values
+
+    def text():
+        name, _ = context.segment("modules-text")
+        lines = context.expect(0, "stats", "--modules", "--segment", name).stdout.decode().splitlines()
+        heads = ["FIRST", "KERNEL", "KIND", "FOR", "KERNELS", "SIZE", "LOADS", "RANKS", "FAILED", "DRIVER", "HASH"]
+        assert lines[0].split() == heads, lines
+        assert lines[1].startswith("mul ") and " fatbin (library) " in lines[2], lines
+        assert lines[3].split()[:4] == ["add", "cubin", "sm_90a", "2"] and lines[3].endswith(" 000000000000"), lines
+        assert lines[4].startswith("3 modules, 1.0 MB; loaded 5 times by 2 ranks; copies in further ranks: 2, 18.9 kB"), lines
+
+    yield "stats --modules: text", text
+
+    def refused():
+        name, _ = context.segment("modules-refused")
+        sentence = "the driver refused add: a cubin for sm_90a, which devices of compute capability 12.0 do not run"
+        assert sentence in context.expect(0, "stats", "--segment", name).stdout.decode()
+        assert sentence in context.call("doctor", "--segment", name).stdout.decode()
+        assert sentence not in context.expect(0, "stats", "--job", "train", "--segment", name).stdout.decode()
+
+    yield "stats and doctor name what a driver refused", refused
+
+    def wrong():
+        name, _ = context.segment("modules-wrong")
+        context.refuse(1, "stats", "--modules", "--job", "train", "--segment", name, error="no --job")
+
+    yield "stats --modules takes no job", wrong
+
+    def none():
+        name, _ = context.segment("modules-none", how="odd")
+        document = context.json(0, "stats", "--modules", "--json", "--segment", name)
+        assert document["modules"] == [] and document["total"]["modules"] == 0, document
+        text = context.expect(0, "stats", "--modules", "--segment", name).stdout.decode()
+        assert text.startswith("0 modules, 0 B; loaded 0 times"), text
+
+    yield "stats --modules: none", none
 
 
 def clear_cases(context):

@@ -16,14 +16,14 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 5);
+    cr_assert_eq(RANKSHARE_LAYOUT, 6);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
  * next boot: an upgrade without a new layout number would go on without leases. */
 Test(layout, counters)
 {
-    cr_assert_eq(RS_COUNTER_COUNT, 89);
+    cr_assert_eq(RS_COUNTER_COUNT, 105);
 }
 
 Test(layout, header)
@@ -40,7 +40,8 @@ Test(layout, header)
     AT(rs_segment, creator_pid, 56, 4);
     AT(rs_segment, counter_count, 60, 4);
     AT(rs_segment, boot_id, 64, 40);
-    AT(rs_segment, reserved0, 104, 24);
+    AT(rs_segment, modules, 104, 16);
+    AT(rs_segment, reserved0, 120, 8);
     AT(rs_segment, jobs, 128, 16);
     AT(rs_segment, slots, 144, 16);
     AT(rs_segment, leases, 160, 16);
@@ -204,16 +205,38 @@ Test(layout, pin)
     cr_assert_eq(sizeof(struct rs_pin), 32);
 }
 
+Test(layout, module)
+{
+    AT(rs_module, word, 0, 8);
+    AT(rs_module, low, 8, 8);
+    AT(rs_module, high, 16, 8);
+    AT(rs_module, size, 24, 8);
+    AT(rs_module, loads, 32, 8);
+    AT(rs_module, ns, 40, 8);
+    AT(rs_module, ranks, 48, 16);
+    AT(rs_module, kind, 64, 4);
+    AT(rs_module, arch, 68, 4);
+    AT(rs_module, kernels, 72, 4);
+    AT(rs_module, flags, 76, 4);
+    AT(rs_module, failed, 80, 4);
+    AT(rs_module, refused_by, 84, 4);
+    AT(rs_module, used_s, 88, 4);
+    AT(rs_module, reserved, 92, 4);
+    AT(rs_module, kernel, 96, 96);
+    cr_assert_eq(sizeof(struct rs_module), 192);
+}
+
 Test(layout, tables)
 {
     cr_assert_eq(RS_AT_JOBS, 4096);
     cr_assert_eq(RS_AT_SLOTS, 380928);
     cr_assert_eq(RS_AT_LEASES, 4837376);
     cr_assert_eq(RS_AT_EVENTS, 5361664);
-    cr_assert_eq(RS_SEGMENT_SIZE, 6541312);
+    cr_assert_eq(RS_AT_MODULES, 6541312);
+    cr_assert_eq(RS_SEGMENT_SIZE, 7327744);
     cr_assert_eq(RS_AT_SLOTS % 64, 0);
     cr_assert_eq(RS_AT_LEASES % 64, 0);
-    cr_assert_eq(RS_AT_INDEX, 6553600);
+    cr_assert_eq(RS_AT_INDEX, 7340032);
     cr_assert_eq(RS_IN_OBJECT_HEADS, 262144);
     cr_assert_eq(RS_IN_PINS, 524288);
     cr_assert_eq(RS_IN_WANTED, 589824);
@@ -222,6 +245,6 @@ Test(layout, tables)
     cr_assert_eq(RS_IN_GROUPS, 3801088);
     cr_assert_eq(RS_IN_OBJECTS, 37355520);
     cr_assert_eq(RS_INDEX_SIZE, 54132736);
-    cr_assert_eq(RS_AT_ARENA, 60686336);
+    cr_assert_eq(RS_AT_ARENA, 61472768);
     cr_assert_eq(RS_AT_ARENA % 4096, 0);
 }

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/cuda.h"
+
+#include "hook/next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+struct name {
+    const char *text;
+    size_t length;
+};
+
+static const struct name names[RS_CUDA_COUNT] = {
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+    {#name, sizeof(#name) - 1},
+#include "hook/cuda_api.def"
+#undef RS_CUDA
+};
+
+/* libcuda's functions (NULL: this driver has none), and what calls that were bound by the loader go
+ * on to. Threads that find them empty look for themselves and store the same answers. */
+static _Atomic(void *) libcuda[RS_CUDA_COUNT], next[RS_CUDA_COUNT];
+static _Atomic(void *) libcuda_handle; /* NULL until the above are known */
+
+static int find(const char *name)
+{
+    size_t length = strlen(name);
+    for (int i = 0; i < RS_CUDA_COUNT; i++)
+        if (names[i].length == length && memcmp(names[i].text, name, length) == 0)
+            return i;
+    return -1;
+}
+
+bool rs_cuda_named(const char *name)
+{
+    return name[0] == 'c' && name[1] == 'u' && find(name) >= 0;
+}
+
+/* Libraries that programs load for themselves are in no scope that a preloaded library sees, so
+ * libcuda is asked for by its soname. The reference is kept: our pointers into it stay valid
+ * whatever the program closes. */
+static bool know_libcuda(void)
+{
+    if (atomic_load_explicit(&libcuda_handle, memory_order_acquire) != NULL)
+        return true;
+    rs_dlsym_fn *look = rs_real_dlsym();
+    void *handle = look != NULL ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    for (int i = 0; handle != NULL && i < RS_CUDA_COUNT; i++)
+        atomic_store_explicit(&libcuda[i], look(handle, names[i].text), memory_order_relaxed);
+    if (handle != NULL)
+        atomic_store_explicit(&libcuda_handle, handle, memory_order_release);
+    return handle != NULL;
+}
+
+void *rs_cuda_swap(void *handle, const char *name, void *found)
+{
+    (void)handle;
+    int function = find(name);
+    if (function < 0 || rs_cuda_inside() || !know_libcuda() ||
+        atomic_load_explicit(&libcuda[function], memory_order_relaxed) != found)
+        return found;
+    return rs_cuda_wrappers[RS_ROAD_DLSYM][function];
+}
+
+void *rs_cuda_answer(void *found)
+{
+    int saved = errno;
+    bool known = know_libcuda();
+    for (int i = 0; known && i < RS_CUDA_COUNT; i++)
+        if (atomic_load_explicit(&libcuda[i], memory_order_relaxed) == found)
+            found = rs_cuda_wrappers[RS_ROAD_QUERY][i];
+    errno = saved;
+    return found;
+}
+
+/* Failing look-ups leave an error behind that the program has not caused. */
+static void *look_for_next(enum rs_cuda function)
+{
+    int saved = errno;
+    void *found = rs_next_symbol(names[function].text);
+    if (found == NULL && know_libcuda())
+        found = atomic_load_explicit(&libcuda[function], memory_order_relaxed);
+    if (found != NULL)
+        atomic_store_explicit(&next[function], found, memory_order_relaxed);
+    dlerror();
+    errno = saved;
+    return found;
+}
+
+void *rs_cuda_real(enum rs_cuda function, enum rs_road road)
+{
+    if (road != RS_ROAD_LINKED)
+        return atomic_load_explicit(&libcuda[function], memory_order_relaxed);
+    void *found = atomic_load_explicit(&next[function], memory_order_relaxed);
+    return found != NULL ? found : look_for_next(function);
+}
+
+void rs_cuda_capability(unsigned *major, unsigned *minor)
+{
+    typedef CUresult get_device(int *device);
+    typedef CUresult get_attribute(int *value, int attribute, int device);
+    enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+    rs_dlsym_fn *look = rs_real_dlsym();
+    int device, high, low;
+    *major = *minor = 0;
+    if (look == NULL || !know_libcuda())
+        return;
+    void *handle = atomic_load_explicit(&libcuda_handle, memory_order_acquire);
+    get_device *current = (get_device *)look(handle, "cuCtxGetDevice");
+    get_attribute *attribute = (get_attribute *)look(handle, "cuDeviceGetAttribute");
+    if (current != NULL && attribute != NULL && current(&device) == 0 &&
+        attribute(&high, CAPABILITY_MAJOR, device) == 0 &&
+        attribute(&low, CAPABILITY_MINOR, device) == 0 && high > 0 && low >= 0) {
+        *major = (unsigned)high;
+        *minor = (unsigned)low;
+    }
+    dlerror();
+}

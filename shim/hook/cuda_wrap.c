@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The wrappers, three of each row: one for each road, so that it is known which one a load took.
+ */
+#include "base/state.h"
+#include "base/sys.h"
+#include "hook/cuda.h"
+#include "hook/table.h"
+
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_INVALID_IMAGE = 200,
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_INVALID_PTX = 218,
+    CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND = 302,
+};
+
+/* A driver that calls itself through its exported names, or asks dlsym for them, is not a program
+ * that loads something. One byte of thread-local storage. */
+static __thread bool inside;
+
+struct call {
+    uint64_t began; /* CLOCK_MONOTONIC */
+};
+
+bool rs_cuda_inside(void)
+{
+    return inside;
+}
+
+/* False: the wrapper is a plain call. */
+static bool begin(struct call *call)
+{
+    if (!rs_on() || inside)
+        return false;
+    inside = true;
+    call->began = rs_sys_clock_ns(CLOCK_MONOTONIC);
+    return true;
+}
+
+/* Whether the driver's answer can mean that the code is for another device. */
+static bool refused(enum rs_cuda_role role, CUresult result)
+{
+    return (role == RS_ROLE_image || role == RS_ROLE_file) &&
+           (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE ||
+            result == CUDA_ERROR_INVALID_PTX);
+}
+
+/* MADE: where the driver has written when it succeeded. */
+static void end(const struct call *call, enum rs_cuda_role role, enum rs_road road, CUresult result,
+                void **made, const void *subject)
+{
+    int saved = errno;
+    uint64_t spent = rs_sys_clock_ns(CLOCK_MONOTONIC) - call->began;
+    bool good = result == CUDA_SUCCESS;
+    struct rs_load load = {.road = road, .good = good, .ns = spent};
+    if (refused(role, result))
+        rs_cuda_capability(&load.major, &load.minor);
+    inside = false;
+    switch (role) {
+    case RS_ROLE_image:
+        rs_loaded_image(&load, subject);
+        break;
+    case RS_ROLE_file:
+        rs_loaded_file(&load, subject);
+        break;
+    case RS_ROLE_unload:
+        rs_unloaded(good);
+        break;
+    case RS_ROLE_lookup:
+        rs_looked_up(good, spent);
+        break;
+    case RS_ROLE_linking:
+    case RS_ROLE_linked:
+        rs_linked(good && role == RS_ROLE_linked, spent);
+        break;
+    case RS_ROLE_query:
+        if (good && made != NULL && *made != NULL)
+            *made = rs_cuda_answer(*made);
+        break;
+    }
+    errno = saved;
+}
+
+/* A program that was linked to libcuda and runs without it, or calls what this driver lacks, would
+ * not have started without us. */
+#define BODY(name, role, road, arguments, made, subject)                                           \
+    {                                                                                              \
+        __typeof__(&name) real = (__typeof__(&name))rs_cuda_real(RS_CUDA_##name, road);            \
+        struct call call;                                                                          \
+        if (real == NULL)                                                                          \
+            return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;                                      \
+        if (!begin(&call))                                                                         \
+            return real arguments;                                                                 \
+        CUresult result = real arguments;                                                          \
+        end(&call, RS_ROLE_##role, road, result, (void **)(made), subject);                        \
+        return result;                                                                             \
+    }
+
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+    RS_EXPORT CUresult name parameters;                                                            \
+    RS_EXPORT CUresult name parameters BODY(name, role, RS_ROAD_LINKED, arguments, made, subject); \
+    static CUresult dlsym_##name parameters BODY(name, role, RS_ROAD_DLSYM, arguments, made,       \
+                                                 subject);                                         \
+    static CUresult query_##name parameters BODY(name, role, RS_ROAD_QUERY, arguments, made,       \
+                                                 subject);
+#include "hook/cuda_api.def"
+#undef RS_CUDA
+
+void *const rs_cuda_wrappers[RS_ROADS][RS_CUDA_COUNT] = {
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+    [RS_ROAD_LINKED][RS_CUDA_##name] = (void *)name,                                               \
+    [RS_ROAD_DLSYM][RS_CUDA_##name] = (void *)dlsym_##name,                                        \
+    [RS_ROAD_QUERY][RS_CUDA_##name] = (void *)query_##name,
+#include "hook/cuda_api.def"
+#undef RS_CUDA
+};

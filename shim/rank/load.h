@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What this process loads onto GPUs, told by the driver hooks after each call has come back from
+ * the driver: counted, and kept in the node's table of modules by content. Nothing here calls the
+ * driver. Thread safe, fork safe, never fails; errno is not preserved.
+ */
+#ifndef RS_RANK_LOAD_H
+#define RS_RANK_LOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How the program came by the function. */
+enum rs_road {
+    RS_ROAD_LINKED, /* the loader bound it */
+    RS_ROAD_DLSYM,  /* dlsym on a handle */
+    RS_ROAD_QUERY,  /* cuGetProcAddress */
+    RS_ROADS
+};
+
+/* A load as it ended. */
+struct rs_load {
+    enum rs_road road;
+    bool good;             /* the driver took it */
+    uint64_t ns;           /* how long it needed */
+    unsigned major, minor; /* compute capability of the device that refused it; 0: not asked */
+};
+
+/* From memory: IMAGE is what the driver was given, and may be anything; the caller still holds it.
+ */
+void rs_loaded_image(const struct rs_load *load, const void *image);
+/* From the file PATH, which may be NULL. */
+void rs_loaded_file(const struct rs_load *load, const char *path);
+
+/* A module or library was unloaded; a kernel or a library's module was looked up. */
+void rs_unloaded(bool good);
+void rs_looked_up(bool good, uint64_t ns);
+
+/* A step of the driver's linker; COMPLETE: it has made an image. */
+void rs_linked(bool complete, uint64_t ns);
+
+#endif

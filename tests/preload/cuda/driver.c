@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libcuda.so.1 for tests. FAKE_VERSION: the CUDA version it is of; what came later it does not have
+ * (the version script of the link hides those names).
+ */
+#include "fake.h"
+#include "hook/cuda_types.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, FILE_NOT_FOUND = 301, NOT_FOUND = 500 };
+enum { ROLE_image, ROLE_file, ROLE_unload, ROLE_lookup, ROLE_linking, ROLE_linked, ROLE_query };
+
+static __thread struct fake told;
+static uintptr_t handles;
+
+API fake_state_function fake_state;
+API fake_function_function fake_function;
+
+struct fake *fake_state(void)
+{
+    return &told;
+}
+
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+    API CUresult name parameters;
+#include "hook/cuda_api.def"
+#undef RS_CUDA
+
+struct row {
+    const char *name, *base;
+    int since;
+    void *function;
+};
+static const struct row rows[] = {
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+    {#name, base, since, (void *)name},
+#include "hook/cuda_api.def"
+#undef RS_CUDA
+};
+
+void *fake_function(const char *name)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return rows[i].function;
+    return NULL;
+}
+
+/* The newest one that the caller may know. */
+static void *answer(const char *symbol, int version)
+{
+    const struct row *best = NULL;
+    for (size_t i = 0; symbol && i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].base, symbol) == 0 && rows[i].since <= version &&
+            rows[i].since <= FAKE_VERSION && (!best || rows[i].since > best->since))
+            best = &rows[i];
+    return best ? best->function : NULL;
+}
+
+static CUresult query(const char *symbol, void **function, int version,
+                      CUdriverProcAddressQueryResult *status, bool second)
+{
+    *function = answer(symbol, version);
+    if (status)
+        *status = *function ? 0 : answer(symbol, FAKE_VERSION) ? 2 : 1;
+    return *function || second ? SUCCESS : NOT_FOUND;
+}
+
+static bool readable(const char *path)
+{
+    FILE *file = path ? fopen(path, "rb") : NULL;
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
+/* A driver that is made of its own functions. */
+static void call_itself(unsigned way)
+{
+    typedef CUresult load(CUmodule * module, const void *image);
+    struct fake kept = told;
+    CUmodule module;
+    told.within = 0;
+    void *self = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    load *function = (load *)dlsym(way == 1 ? self : RTLD_DEFAULT, "cuModuleLoadData");
+    if (function)
+        function(&module, (const void *)&kept);
+    dlclose(self);
+    told = kept;
+}
+
+static CUresult act(const char *name, int role, void **made, const void *subject,
+                    const uint64_t *arguments, unsigned count)
+{
+    told.name = name;
+    told.calls++;
+    told.count = count;
+    memcpy(told.arguments, arguments, count * sizeof *arguments);
+    if (told.slow_ms)
+        nanosleep(&(struct timespec){0, (long)told.slow_ms * 1000000}, NULL);
+    if (told.within && (role == ROLE_image || role == ROLE_file))
+        call_itself(told.within);
+    if (told.writes && made)
+        *made = (void *)(uintptr_t)0xbad;
+    if (told.result)
+        return told.result;
+    if (role == ROLE_file && !readable(subject))
+        return FILE_NOT_FOUND;
+    if (made)
+        *made = (void *)(0x100000 + __atomic_add_fetch(&handles, 16, __ATOMIC_RELAXED));
+    return made || role == ROLE_unload || role == ROLE_linking ? SUCCESS : INVALID_VALUE;
+}
+
+#define COUNT_(a, b, c, d, e, f, g, h, n, ...) n
+#define COUNT(...)                             COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1)
+#define WORDS(...)                             WORDS_(COUNT(__VA_ARGS__), __VA_ARGS__)
+#define WORDS_(n, ...)                         WORDS__(n, __VA_ARGS__)
+#define WORDS__(n, ...)                        WORDS_##n(__VA_ARGS__)
+#define W(a)                                   (uint64_t)(uintptr_t)(a)
+#define WORDS_1(a)                             W(a)
+#define WORDS_2(a, ...)                        W(a), WORDS_1(__VA_ARGS__)
+#define WORDS_3(a, ...)                        W(a), WORDS_2(__VA_ARGS__)
+#define WORDS_4(a, ...)                        W(a), WORDS_3(__VA_ARGS__)
+#define WORDS_5(a, ...)                        W(a), WORDS_4(__VA_ARGS__)
+#define WORDS_6(a, ...)                        W(a), WORDS_5(__VA_ARGS__)
+#define WORDS_7(a, ...)                        W(a), WORDS_6(__VA_ARGS__)
+#define WORDS_8(a, ...)                        W(a), WORDS_7(__VA_ARGS__)
+
+/* The resolvers write where they are told and to their status; everything else through act(). */
+#define EXTRA_image(...)                          SUCCESS
+#define EXTRA_file(...)                           SUCCESS
+#define EXTRA_unload(...)                         SUCCESS
+#define EXTRA_lookup(...)                         SUCCESS
+#define EXTRA_linking(...)                        SUCCESS
+#define EXTRA_linked(...)                         linked(__VA_ARGS__)
+#define EXTRA_query(...)                          QUERY(COUNT(__VA_ARGS__), __VA_ARGS__)
+#define QUERY(n, ...)                             QUERY_(n, __VA_ARGS__)
+#define QUERY_(n, ...)                            QUERY_##n(__VA_ARGS__)
+#define QUERY_4(symbol, function, version, flags) query(symbol, function, version, NULL, false)
+#define QUERY_5(symbol, function, version, flags, status)                                          \
+    query(symbol, function, version, status, true)
+
+/* What else the library may ask: the one device is of compute capability 9.0. */
+API CUresult cuCtxGetDevice(int *device);
+API CUresult cuDeviceGetAttribute(int *value, int attribute, int device);
+
+CUresult cuCtxGetDevice(int *device)
+{
+    told.asked++;
+    *device = 0;
+    return SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    enum { MAJOR = 75 };
+    told.asked++;
+    *value = attribute == MAJOR ? 9 : 0;
+    return device == 0 ? SUCCESS : INVALID_VALUE;
+}
+
+static CUresult linked(CUlinkState link, void **image, size_t *size)
+{
+    (void)link;
+    (void)image;
+    if (size)
+        *size = 4711;
+    return SUCCESS;
+}
+
+#define RS_CUDA(symbol_, base, since, role, parameters, arguments, made, subject)                  \
+    CUresult symbol_ parameters                                                                    \
+    {                                                                                              \
+        const uint64_t words[] = {WORDS arguments};                                                \
+        CUresult done = act(#symbol_, ROLE_##role, (void **)(made), subject, words,                \
+                            sizeof words / sizeof words[0]);                                       \
+        return done ? done : EXTRA_##role arguments;                                               \
+    }
+#include "hook/cuda_api.def"
+#undef RS_CUDA

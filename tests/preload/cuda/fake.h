@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A driver that only remembers: every function of cuda_api.def, made from the table. A test tells
+ * it what to answer and reads what it was asked.
+ */
+#ifndef TESTS_PRELOAD_CUDA_FAKE_H
+#define TESTS_PRELOAD_CUDA_FAKE_H
+
+#include <stdint.h>
+
+enum { FAKE_ARGUMENTS = 8, FAKE_THREADS = 64 };
+
+struct fake {
+    /* What the next calls answer, in this thread. */
+    unsigned result;  /* 0: success */
+    unsigned slow_ms; /* how long they take */
+    unsigned within; /* what a load calls meanwhile: 1 by dlsym on itself, 2 by its exported name */
+    unsigned writes; /* 1: even a failing call has written where its result would go */
+    /* What they were asked, in this thread. */
+    const char *name; /* of the latest function */
+    unsigned calls;
+    unsigned count; /* of its arguments */
+    uint64_t arguments[FAKE_ARGUMENTS];
+    unsigned asked; /* questions about devices, which no test asks itself */
+};
+
+/* The calling thread's. Not a name of the driver. */
+typedef struct fake *fake_state_function(void);
+
+/* The driver's own function by its exported name, whoever stands in front of it. */
+typedef void *fake_function_function(const char *name);
+
+#endif
