@@ -44,6 +44,7 @@ class Test:
         self.mode = self.setup.mode
         self.failures, self.notes = [], []
         self.stats = look.Stats(place) if self.setup.tool and self.setup.library else None
+        self.loads_seen = 0
 
     def expect(self, condition, sentence):
         if not condition:
@@ -175,6 +176,19 @@ class Test:
                         f"{len(texts[0] - texts[1])} of {len(texts[0])} graphs are none of its {len(texts[1])}")
             self.expect(not results or mine["results"] == plain["results"],
                         f"{phase}: rank {mine['rank']}: {mine['results']} instead of {plain['results']}")
+
+    def same_loads(self, phase, outcome):
+        """The library has counted the loads that the driver has logged, no more and no less, and knows what they were."""
+        if not self.stats:
+            return
+        log, total = look.read_driver_log(outcome.folder / "cuda"), self.stats.total()
+        counted = total["loads_linked"] + total["loads_dlsym"] + total["loads_query"]
+        self.expect(log.asked > 0 and counted - self.loads_seen == log.asked,
+                    f"{phase}: {log.asked} loads in the driver's log, {counted - self.loads_seen} counted")
+        self.expect(not total["loads_unknown"], f"{phase}: {total['loads_unknown']} loads of something unknown")
+        self.loads_seen = counted
+        self.notes.append(f"{self.name}/{phase} loads: linked={total['loads_linked']} dlsym={total['loads_dlsym']} "
+                          f"query={total['loads_query']} file={total['loads_file']}")
 
     def groups(self, cache=None):
         return look.groups(cache or self.place.cache(), self.place.root / "home")

@@ -25,9 +25,9 @@ from report import ordinals_in  # noqa: E402
 def user(test):
     """Own Triton kernel in a compiled function: cold, warm, and a plain process afterwards."""
     ranks = [gpu("user", device) for device in DEVICES]
-    test.job("cold", ranks)
+    test.same_loads("cold", test.job("cold", ranks))
     before = test.groups()
-    test.job("warm", ranks)
+    test.same_loads("warm", test.job("warm", ranks))
     test.job("plain", [gpu("user", 0, library=False)])
     test.same_groups(before, "warm")
 

@@ -12,6 +12,7 @@ class DriverLog:
     loads: list = field(default_factory=list)     # (pid, device, kernels)
     launches: list = field(default_factory=list)  # (pid, device, kernel)
     errors: list = field(default_factory=list)
+    asked: int = 0                                # loads that came to the driver, not to the runtime
 
     def devices(self, pid):
         return {device for who, device, _ in self.loads + self.launches if who == pid}
@@ -29,6 +30,7 @@ def read_driver_log(folder):
             facts = dict(word.split("=", 1) for word in words if "=" in word)
             if what == "load":
                 log.loads.append((pid, int(facts["device"]), facts["kernels"]))
+                log.asked += not facts["road"].startswith("cuda")
             elif what == "launch" and "kernel" in facts:
                 log.launches.append((pid, int(facts["device"]), facts["kernel"]))
             elif what == "error":
