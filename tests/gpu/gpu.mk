@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Real GPUs: any PyTorch of the python3 in PATH (PYTHON3 names another), one GPU or more. docs/testing-gpu.md.
-.PHONY: test-gpu check-gpu
+.PHONY: test-gpu test-gpu-loads check-gpu
 
 test-gpu: $(LIBRARY) $(PROGRAM)
 	$(Q)$(PYTHON3) tests/gpu/run.py --library $(LIBRARY) --tool $(PROGRAM) $(GPU_FLAGS)
+
+# The driver hooks alone: needs no PyTorch, and takes seconds.
+test-gpu-loads: $(LIBRARY) $(PROGRAM)
+	$(Q)tests/gpu/loads.py --library $(LIBRARY) --tool $(PROGRAM)
 
 # The harness of these jobs, which needs none.
 check-gpu:

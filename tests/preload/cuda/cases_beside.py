@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other libraries beside us, libcuda late or absent, programs that have nothing to do with it."""
-import ctypes.util
 import glob
 import os
 import sys
 
 from cases import books
-from room import LIBRARY, TOOL, VERSIONS, Failed, Skipped, case, run
+from room import CC, LIBRARY, TOOL, TOP, Failed, Skipped, case, run
 
 
 def beside(program, mode, counter):
@@ -101,3 +100,14 @@ def late(room):
         if got != '302 0 True 0\n':
             raise Failed('%s: %s' % (mode, got))
     room.counted(loads_linked=1, loads_dlsym=1, loads_failed=0)
+
+
+@case('the driver of the torch tests: every load function on each road, with real images')
+def pretended(room):
+    stubs = os.path.join(room.folder, 'stubs')
+    run([sys.executable, os.path.join(TOP, 'tests', 'fakecuda', 'mkstubs.py'), stubs, '--cc', ' '.join(CC)])
+    environment = dict(room.environment('plain', 'none', None, None), LD_LIBRARY_PATH=stubs, CC=CC[0])
+    text = run([sys.executable, os.path.join(TOP, 'tests', 'gpu', 'loads.py'), '--library', LIBRARY, '--tool', TOOL, '--pretended'],
+               env=environment)
+    if not text.endswith('42 passed, 0 failed, 0 skipped\n'):
+        raise Failed(text)
