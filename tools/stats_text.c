@@ -177,6 +177,23 @@ static void print_flags(const uint64_t *counters, FILE *out)
         fprintf(out, "%s%s", i ? ", " : ", with ", name);
 }
 
+/* What came to the driver; `stats --modules' has the modules themselves. */
+static void print_loads(const uint64_t *c, FILE *out)
+{
+    char count[FORMAT_MAX], failed[FORMAT_MAX], time[FORMAT_MAX];
+    uint64_t loads = c[RS_C_loads_linked] + c[RS_C_loads_dlsym] + c[RS_C_loads_query];
+
+    if (loads == 0)
+        return;
+    fprintf(out, "modules loaded onto GPUs: %s, %s refused by the driver; %s in the driver for",
+            format_count(count, loads - c[RS_C_loads_failed]),
+            format_count(failed, c[RS_C_loads_failed]), format_duration(time, c[RS_C_load_ns]));
+    fprintf(out, " loads, %s for kernels", format_duration(time, c[RS_C_function_ns]));
+    if (c[RS_C_link_ns])
+        fprintf(out, ", %s for linking", format_duration(time, c[RS_C_link_ns]));
+    fputc('\n', out);
+}
+
 void stats_job(const struct view_job *job, FILE *out)
 {
     fprintf(out, "job %s: torch %s, triton %s, device %s", job->id,
@@ -187,5 +204,6 @@ void stats_job(const struct view_job *job, FILE *out)
     print_flags(job->total, out);
     fputc('\n', out);
     print_rows(job, out);
+    print_loads(job->total, out);
     explain_job(job, print_sentence, out);
 }

@@ -97,7 +97,7 @@ if [ "$stack" = RW ]; then ok 'no executable stack'; else bad 'no executable sta
 empty 'no segment both writable and executable' "$(awk '$1 == "LOAD" && /RWE/' "$work/segments")"
 
 tls=$(awk '$1 == "TLS" {print $6}' "$work/segments")
-if [ $((${tls:-0})) -le 256 ]; then ok "thread-local storage: $((${tls:-0})) bytes (256 at most)"; else bad "thread-local storage: $((tls)) bytes (256 at most)"; fi
+if [ $((${tls:-0})) -le 288 ]; then ok "thread-local storage: $((${tls:-0})) bytes (288 at most)"; else bad "thread-local storage: $((tls)) bytes (288 at most)"; fi
 # __tls_get_addr may allocate, in the middle of somebody's malloc.
 empty 'thread-local storage: initial-exec' "$(grep -E '__tls_get_addr|_dl_tlsdesc|DTPMOD|TLSDESC' "$work/undefined" "$work/relocations")"
 

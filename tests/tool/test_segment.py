@@ -135,7 +135,11 @@ def module_cases(context):
         sentence = "the driver refused add: a cubin for sm_90a, which devices of compute capability 12.0 do not run"
         assert sentence in context.expect(0, "stats", "--segment", name).stdout.decode()
         assert sentence in context.call("doctor", "--segment", name).stdout.decode()
-        assert sentence not in context.expect(0, "stats", "--job", "train", "--segment", name).stdout.decode()
+        text = context.expect(0, "stats", "--job", "train", "--segment", name).stdout.decode()
+        assert sentence not in text
+        loads = "modules loaded onto GPUs: 5, 1 refused by the driver; 9 ms in the driver for loads, 250 us for kernels\n"
+        assert loads in text, text
+        assert "modules loaded" not in context.expect(0, "stats", "--job", "idle", "--segment", name).stdout.decode()
 
     yield "stats and doctor name what a driver refused", refused
 
