@@ -127,9 +127,10 @@ static bool same_layout(const struct rs_segment *found)
            found->page_size == (uint32_t)sysconf(_SC_PAGESIZE) &&
            found->counter_count == RS_COUNTER_COUNT && same_table(&found->jobs, &jobs) &&
            same_table(&found->slots, &slots) && same_table(&found->leases, &leases) &&
-           same_table(&found->events, &events) && same_table(&found->modules, &modules) && same_table(&found->groups, &groups) &&
-           same_table(&found->objects, &objects) && same_table(&found->pins, &pins) &&
-           found->index_offset == RS_AT_INDEX && found->arena_offset == RS_AT_ARENA;
+           same_table(&found->events, &events) && same_table(&found->modules, &modules) &&
+           same_table(&found->groups, &groups) && same_table(&found->objects, &objects) &&
+           same_table(&found->pins, &pins) && found->index_offset == RS_AT_INDEX &&
+           found->arena_offset == RS_AT_ARENA;
 }
 
 static enum rs_store_status check_header(const struct rs_segment *found, off_t file_size)
