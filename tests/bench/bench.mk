@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the library costs and saves, measured side by side in one run; included by the top Makefile.
 
-bench: all $(BUILD)/bench/calls.so $(BUILD)/bench/loads $(BUILD)/bench/libcuda.so.1
+bench: all $(BUILD)/bench/calls.so $(BUILD)/bench/loads $(BUILD)/bench/libcuda.so.1 $(BUILD)/bench/images
 	$(Q)BUILD=$(BUILD) tests/bench/bench.py
 
 # No fortification: it would call __open_2 in the place of open.
@@ -21,6 +21,11 @@ $(BUILD)/bench/libcuda.so.1: tests/preload/cuda/driver.c tests/preload/cuda/fake
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -D_GNU_SOURCE -Ishim -DFAKE_VERSION=13000 -fPIC -shared \
 	    -Wl,-Bsymbolic-functions -Wl,-soname,libcuda.so.1 -o $@ $< -ldl
+
+$(BUILD)/bench/images: $(BUILD)/tests/bench/images.o $(CORE)
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $< $(CORE) $(SHIM_LIBS)
 
 # Jobs of 1 to 16 ranks, plain and under the library; options in BENCH_JOB_FLAGS (tests/bench/jobs/job.py --help).
 bench-job: $(LIBRARY) $(PROGRAM)

@@ -24,6 +24,7 @@ sys.dont_write_bytecode = True
 from material import Case, cubin, fixture, large_details, small_entry  # noqa: E402
 
 PYTHON = os.environ.get('PYTHON') or sys.executable
+IMAGES = os.path.join(fixture.BUILD, 'bench', 'images')
 CALLS = os.path.join(fixture.BUILD, 'bench', 'calls.so')
 FUNCTIONS = ('stat', 'open', 'openat', 'fopen', 'access')
 FAR = 11  # an ordinal of two digits: strings change their lengths
@@ -117,6 +118,20 @@ def views(case, entries):
                 first, one['ratio'], copy), one['ratio'], 'times', 2)
 
 
+def images(root):
+    """Recorded cubins of about 10 and 100 kB; the goal is that of a whole load through the hook."""
+    found = [os.path.join(place, name) for place, _, names in os.walk(root) for name in names if name.endswith('.cubin')]
+    for size, goal in ((10000, None), (100000, 10)):
+        path = min(found, key=lambda path: abs(os.path.getsize(path) - size))
+        spent = json.loads(subprocess.run([IMAGES, path, '2000'], check=True, stdout=subprocess.PIPE).stdout)
+        label = 'cubin of %d kB: ' % (os.path.getsize(path) // 1000)
+        for step, text in (('size', 'its size'), ('readable', 'whether all of it can be read'), ('hash', 'semantic hash'),
+                           ('kernels', 'its kernels')):
+            row(label + text, '%8.2f us' % (spent[step] / 1e3), spent[step] / 1e3, 'us')
+        known = sum(spent[step] for step in ('size', 'readable', 'hash')) / 1e3
+        row(label + 'from a bare pointer to its hash', '%8.2f us, %.1f times memcpy' % (known, known * 1e3 / spent['memcpy']), known, 'us', goal)
+
+
 def constructor(root):
     times = {'plain': [], 'inactive': [], 'active': []}
     for i in range(120):
@@ -193,6 +208,7 @@ def measure(work):
     ten = small.add_entry(small_entry(120))
     views(small, [ten, small.entry_of('aotautograd', 66000), small.entry_of('fxgraph', 240000)])
     views(blocks, [blocks.entry_of('aotautograd', 550000), blocks.entry_of('fxgraph', 5000000)])
+    images(blocks.root)
     constructor(blocks.root)
     loads(small)
     waiter(small.root, *small.pair())
