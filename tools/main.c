@@ -29,6 +29,7 @@ static const struct verb verbs[] = {
     {"ls", "the artifacts in the segment", verb_ls},
     {"verify", "read all artifacts in the segment and say what is damaged", verb_verify},
     {"evict", "shrink what the segment keeps", verb_evict},
+    {"warm", "read a cache directory into the segment", verb_warm},
     {"clear", "remove the shared segment", verb_clear},
     {"doctor", "say why sharing is not active or will not work here", verb_doctor},
     {"help", "this list, or a verb's own help", verb_help},

@@ -35,6 +35,7 @@ int verb_verify(int argc, char **argv);
 int verb_evict(int argc, char **argv);
 int verb_clear(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
+int verb_warm(int argc, char **argv);
 
 /* Parses a verb's arguments; FLAGS are argp's. False: *STATUS is the program's exit status (argp
  * itself exits after

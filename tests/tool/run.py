@@ -22,6 +22,7 @@ import test_run
 import test_segment
 import test_store
 import test_usage
+import test_warm
 
 
 def format_units(build):
@@ -55,7 +56,7 @@ def main():
         note("passed" if good else "failed", name)
     with tempfile.TemporaryDirectory(prefix="rankshare-tool-") as work:
         context = harness.Context(build, top, work)
-        for module in (test_usage, test_artifacts, test_segment, test_store, test_run, test_doctor, test_explain, test_inspect):
+        for module in (test_usage, test_artifacts, test_segment, test_store, test_warm, test_run, test_doctor, test_explain, test_inspect):
             for name, case in module.cases(context):
                 if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
                     continue

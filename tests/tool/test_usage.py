@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verbs, options, help."""
 
-VERBS = ("run", "stats", "key", "ordinals", "inspect", "rewrite", "ls", "verify", "evict", "clear", "doctor", "help")
+VERBS = ("run", "stats", "key", "ordinals", "inspect", "rewrite", "ls", "verify", "evict", "warm", "clear", "doctor", "help")
 # Wrong usage ends with 1, whatever is wrong.
 WRONG = [
-    (), ("nonsense",), ("--nonsense",), ("-x",), ("warm", "d"), ("trace",),
+    (), ("nonsense",), ("--nonsense",), ("-x",), ("warm",), ("trace",),
     ("key",), ("key", "a", "b"), ("key", "--nonsense", "a"),
     ("inspect",), ("inspect", "--json"), ("inspect", "--device", "a"), ("inspect", "--nonsense", "a"),
     ("ordinals",), ("ordinals", "--json"), ("ordinals", "--nonsense", "a"),

@@ -488,3 +488,43 @@ def results(rank, start):
         rank.equal(peer.ask('read', name[peer], out), len(configs.result(64)), 'size')
         rank.equal(read_raw(out), configs.result(64), 'the result')
         rank.equal(rank.disk(os.path.join(peer.root, configs.paths(rank.told, 0)[0])), configs.result(64), 'the shared name')
+
+
+# ---- rankshare warm -----------------------------------------------------------------------------
+
+
+def warm(rank, root):
+    """A plain process on cuda:0 has filled ROOT, and the user reads it in."""
+    canonical = moved(read_raw(rank.told['views']['0']['fx']), root)
+    write(os.path.join(root, rank.told['fx']), canonical)
+    environment = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'RANKSHARE')}
+    done = subprocess.run([rank.told['tool'], 'warm', root], env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True)
+    rank.equal((done.returncode, done.stdout[:11]), (0, '1 artifact '), done.stdout)
+
+
+@apart('a directory that was read in: its entries come from memory', directories=1, hooks='open')
+def warmed(rank, start):
+    peer = start(3, 0)
+    warm(rank, peer.root)
+    rank.equal(peer.finds('fx'), [name_of(rank, 'fx')], 'what it saw')
+    same_as_shared(rank, peer, 'fx')
+    for name, value in {'reads_served': 1, 'fx_hits': 1, 'groups_fetched': 0}.items():
+        rank.equal(peer.counter(name), value, name)
+
+
+@apart('another directory finds what was read in, in any job')
+def warmed_elsewhere(rank, start):
+    warmer, peer = start(0, 0), start(3, 1, RANKSHARE_JOB='another')
+    warm(rank, warmer.root)
+    rank.equal(peer.finds('fx'), [name_of(rank, 'fx')], 'what it saw')
+    same_as_shared(rank, peer, 'fx')
+
+
+@apart('a directory that was read in and then removed is empty', directories=1)
+def warmed_and_removed(rank, start):
+    peer = start(3, 0)
+    warm(rank, peer.root)
+    shutil.rmtree(peer.root)
+    os.makedirs(peer.triton)
+    empty(rank, peer.finds('fx'))

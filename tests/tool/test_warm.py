@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warm: a recorded cache directory, what must not be taken, wrong usage."""
+import os
+import shutil
+
+ONE = {"fx_entry": 1, "aot_entry": 1, "triton_group": 3, "best_config": 1}
+
+
+def cases(context):
+    def cache(name, device=0):
+        target = context.path(name)
+        shutil.copytree(context.recording("usertriton", "dev%d_inductor" % device), target, symlinks=True)
+        return target
+
+    def kinds(segment):
+        counted = {}
+        for row in context.json(0, "ls", "--json", "--segment", segment)["artifacts"]:
+            assert row["warm"], row
+            counted[row["kind"]] = counted.get(row["kind"], 0) + 1
+        return counted
+
+    def warmed():
+        name, _ = context.segment("warmed", fill=False)
+        directory = cache("warmed")
+        context.expect(0, "warm", "--segment", name, directory,
+                       out=r"^6 artifacts read in \(\d+\.\d kB\), 0 there already, 0 not for all ranks or not whole, 0 without room$")
+        assert kinds(name) == ONE, kinds(name)
+        context.expect(0, "warm", "--segment", name, directory + "//", out=r"^6 artifacts read in")
+        assert kinds(name) == ONE, kinds(name)
+        context.expect(0, "verify", "--segment", name, out=r"^6 artifacts whole, 0 damaged$")
+
+    yield "warm: a directory, twice", warmed
+
+    def others():
+        """Entries of another device, damaged ones, half a kernel."""
+        name, _ = context.segment("others", fill=False)
+        context.expect(0, "warm", "--segment", name, cache("other-device", 1), out=r"^4 artifacts read in .* 2 not for all ranks")
+        assert kinds(name) == {"triton_group": 3, "best_config": 1}, kinds(name)
+        directory = cache("damaged")
+        for folder, _, names in os.walk(directory):
+            for each in names:
+                path = os.path.join(folder, each)
+                if each.endswith(".cubin"):
+                    os.unlink(path)
+                elif "fxgraph" in folder:
+                    with open(path, "r+b") as file:
+                        file.truncate(1000)
+        context.expect(0, "warm", "--segment", name, directory, out=r"^2 artifacts read in .* 4 not for all ranks or not whole")
+
+    yield "warm: what is not taken", others
+
+    def little():
+        name, _ = context.segment("little", fill=False)
+        context.expect(0, "warm", "--segment", name, cache("little"), env=context.environment(RANKSHARE_SIZE="0"),
+                       out=r"^0 artifacts read in .* 6 without room$")
+
+    yield "warm: no room", little
+
+    def wrong():
+        for arguments in (("warm",), ("warm", "a", "b"), ("warm", "--all", "a")):
+            context.expect(1, *arguments, error=r"^rankshare warm: ")
+        context.refuse(2, "warm", context.path("nowhere"), error="nowhere")
+
+    yield "warm: wrong usage, no directory", wrong
