@@ -21,7 +21,7 @@ import configs
 import fixture
 from cases import case
 from others import LIMIT, Other
-from rank import Failed, read_raw
+from rank import Failed, Skipped, read_raw
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDED = b'/tmp/zoo/usertriton/dev0_inductor'
@@ -36,14 +36,14 @@ def moved(data, root):
 class Peer(Other):
     """A rank of the job, on ORDINAL, with the cache directory ROOT."""
 
-    def __init__(self, rank, ordinal, root, **environment):
+    def __init__(self, rank, ordinal, root, inside=(), **environment):
         own = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=root, RANK=str(ordinal), **environment)
         self.rank, self.ordinal, self.root = rank, ordinal, root
         self.triton = os.path.join(root, 'triton', '0')
         own['TRITON_CACHE_DIR'] = self.triton
         own = {name: value for name, value in own.items() if value is not None}
-        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, 'peer.py')], env=own, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, universal_newlines=True)
+        self.process = subprocess.Popen([*inside, sys.executable, os.path.join(HERE, 'peer.py')], env=own,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
         self.pid = self.process.pid
 
     def tell(self, *words):
@@ -312,7 +312,6 @@ def read_only(rank, start):
     produced(rank, first)
     done = subprocess.run(['mount', '--bind', second.root, second.root], stderr=subprocess.DEVNULL)
     if done.returncode:
-        from rank import Skipped
         raise Skipped('mount is not allowed')
     try:
         subprocess.run(['mount', '-o', 'remount,ro,bind', second.root], check=True)
@@ -466,6 +465,55 @@ def in_vain(rank, start):
             rank.equal(second.said(), False, 'what it saw')
     rank.equal(second.counter('triton_misses'), 5, 'misses')
     rank.equal(second.counter('leases'), 0, 'leases')
+
+
+# What the library calls on the way, and Python does not.
+STEPS = {'mkdirat': 4, 'writev': 5, 'linkat': 1, 'renameat2': 1}
+
+
+def survived(peer, rank):
+    """Looks up a graph and a kernel, and lives."""
+    try:
+        peer.finds('fx')
+        finds_kernel(rank, peer)
+        return True
+    except (Failed, OSError):
+        return False
+
+
+for call, count in STEPS.items():
+    @apart('killed at each %s on the way: a graph and a kernel are there whole or not at all' % call, directories=1,
+           hooks='opendir stat')
+    def killed(rank, start, call=call, count=count):
+        if not shutil.which('strace'):
+            raise Skipped('no strace')
+        first = start(11, 0)
+        empty(rank, first.finds('fx'))
+        rank.equal(finds_kernel(rank, first), False, 'before')
+        with roots(1) as made, Peer(rank, 0, made[0]) as other:  # a second directory is seen: kernels are published, too
+            other.ask('key', rank.told['triton_key'])
+            other.tell('exists', group_of(rank, other))
+            other.waiting()
+            store_kernel(rank, first)
+            rank.equal(other.said(), True, 'the kernel')
+            first.store('fx')
+        died = 0
+        for number in range(1, count + 2):
+            with roots(1) as made:
+                inject = ('strace', '-f', '-q', '-o', '/dev/null', '-e', 'trace=' + call,
+                          '-e', 'inject=%s:signal=KILL:when=%d' % (call, number))
+                with Peer(rank, 3, made[0], inject) as victim:
+                    died += not survived(victim, rank)
+                with Peer(rank, 12, made[0]) as heir:
+                    rank.equal(heir.finds('fx'), [name_of(rank, 'fx')], 'what is there after %s %d' % (call, number))
+                    same_as_shared(rank, heir, 'fx')
+                    rank.equal(finds_kernel(rank, heir), True, 'a kernel after %s %d' % (call, number))
+                    left = [name for name in rank.names(heir.triton) if name.startswith('.rs.')]
+                    rank.check(len(left) <= 1, 'left behind: %s' % left)
+                    for name in left:
+                        shutil.rmtree(os.path.join(heir.triton, name))
+                    whole_kernel(rank, heir, first)
+        rank.equal(died, count, 'deaths at ' + call)
 
 
 # ---- autotuning results -------------------------------------------------------------------------
