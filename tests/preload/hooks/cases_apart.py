@@ -366,6 +366,36 @@ def served(rank, start):
         rank.equal(peer.finds('fx') in ([], {'errno': errno.ENOENT}), True, 'and at a look')
 
 
+def traced(path, log):
+    """Runs a command and notes what it reads of PATH."""
+    return ('strace', '-f', '-q', '-o', log, '-P', path, '-e', 'trace=read,pread64,readv,preadv,preadv2,mmap')
+
+
+def reads_of(log):
+    with open(log) as lines:
+        return [line for line in lines if '(' in line]
+
+
+@apart('of a published entry no rank reads the file', directories=1, hooks='open')
+def counted(rank, start):
+    if not shutil.which('strace'):
+        raise Skipped('no strace')
+    first = start(11, 0)
+    produced(rank, first)
+    log = os.path.join(first.root, 'log')
+    for ordinal in (0, 3, 12):
+        with Peer(rank, ordinal, first.root, traced(first.path('fx'), log)) as peer:
+            rank.equal(peer.finds('fx'), [name_of(rank, 'fx')], 'what it saw')
+            rank.equal(peer.reads('fx'), moved(read_raw(rank.told['views'][str(ordinal)]['fx']), first.root), 'the entry')
+            peer.process.stdin.close()
+            peer.process.wait()
+        rank.equal(reads_of(log), [], 'what cuda:%d reads of the file' % ordinal)
+    environment = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'RANKSHARE')}
+    subprocess.run([*traced(first.path('fx'), log), 'cat', first.path('fx')], env=environment, stdout=subprocess.DEVNULL,
+                   check=True)
+    rank.check(reads_of(log), 'nothing is counted: this shows nothing')
+
+
 # ---- kernels ------------------------------------------------------------------------------------
 
 
