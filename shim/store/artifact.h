@@ -116,6 +116,8 @@ struct rs_artifact {
     uint32_t group;
     uint64_t word;
     struct rs_arena memory;
+    void *work, *packed; /* in MEMORY, from the first packed part on */
+    size_t packed_size;
 };
 
 /* Finds the group of KEY that ORIGIN may have: of the same root; else, with ANYWHERE, of another

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MEMORY = 256 * 1024 };
+enum { MEMORY = 32 << 20 }; /* the chunk that waits is used, and not nearly full */
 
 struct rs_origin rs_origin_of(const struct rs_store *store, const struct rs_slot *slot,
                               uint64_t dev, uint64_t ino)

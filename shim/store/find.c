@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MEMORY = 256 * 1024, STAMP_MS = 500 };
+enum { STAMP_MS = 500 };
 
 #define GET(field) atomic_load_explicit(&(field), memory_order_acquire)
 
@@ -85,20 +85,29 @@ static bool place_of(const struct rs_index *index, uint32_t i, struct place *pla
            atomic_load_explicit(&object->word, memory_order_relaxed) == word;
 }
 
+/* SIZE bytes for packed ones, the same memory for each part if it is large enough. */
+static void *packed_memory(struct rs_artifact *artifact, size_t size)
+{
+    if (size > artifact->packed_size) {
+        artifact->packed = rs_arena_alloc(&artifact->memory, size);
+        artifact->packed_size = artifact->packed ? size : 0;
+    }
+    return artifact->packed;
+}
+
 /* The RAW bytes of PLACE into OUT. */
 static bool load(struct rs_artifact *artifact, const struct place *place, uint64_t base, void *out)
 {
-    struct rs_arena work;
     if (place->stored == place->raw) {
         return rs_payload_read(artifact->fd, base, place->offset, out, place->raw);
     }
-    rs_arena_init(&work, 2 * RS_PART_SIZE_MAX);
-    void *packed = rs_arena_alloc(&work, place->stored);
-    bool good = packed &&
-                rs_payload_read(artifact->fd, base, place->offset, packed, place->stored) &&
-                rs_unpack(&work, packed, place->stored, out, place->raw);
-    rs_arena_free(&work);
-    return good;
+    if (!artifact->work) {
+        artifact->work = rs_arena_alloc(&artifact->memory, rs_unpack_work());
+    }
+    void *packed = packed_memory(artifact, place->stored);
+    return packed && artifact->work &&
+           rs_payload_read(artifact->fd, base, place->offset, packed, place->stored) &&
+           rs_unpack(artifact->work, packed, place->stored, out, place->raw);
 }
 
 static uint64_t base_of(const struct rs_store *store)
@@ -183,7 +192,7 @@ bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *ar
     bool there = false;
     *artifact = (struct rs_artifact){.store = store, .fd = -1, .pin = RS_NO_PIN, .group = i};
     artifact->pid = rs_sys_getpid();
-    rs_arena_init(&artifact->memory, MEMORY);
+    rs_arena_init(&artifact->memory, 2 * RS_PART_SIZE_MAX);
     struct rs_group *group = rs_index_open(store, &index) ? rs_group_at(&index, i) : NULL;
     if (group) {
         struct rs_artifact_key key = rs_group_key(group);
@@ -253,7 +262,7 @@ bool rs_artifact_find(struct rs_store *store, struct rs_slot *slot,
     int saved = errno;
     *artifact = (struct rs_artifact){.store = store, .slot = slot, .fd = -1, .pin = RS_NO_PIN};
     artifact->pid = rs_sys_getpid();
-    rs_arena_init(&artifact->memory, MEMORY);
+    rs_arena_init(&artifact->memory, 2 * RS_PART_SIZE_MAX);
     bool found = find(store, slot, key, origin, flags, artifact);
     if (found) {
         rs_slot_count(slot, RS_C_artifact_hits, 1);

@@ -49,11 +49,14 @@ const void *rs_pack(struct rs_arena *memory, const void *data, size_t size, size
     return out;
 }
 
-bool rs_unpack(struct rs_arena *memory, const void *packed, size_t size, void *out, size_t raw)
+size_t rs_unpack_work(void)
 {
-    size_t room = ZSTD_estimateDCtxSize();
-    void *work = rs_arena_alloc(memory, room);
-    ZSTD_DCtx *context = work ? ZSTD_initStaticDCtx(work, room) : NULL;
+    return ZSTD_estimateDCtxSize();
+}
+
+bool rs_unpack(void *work, const void *packed, size_t size, void *out, size_t raw)
+{
+    ZSTD_DCtx *context = ZSTD_initStaticDCtx(work, rs_unpack_work());
     if (!context) {
         return false;
     }

@@ -12,7 +12,9 @@
  * memory. */
 const void *rs_pack(struct rs_arena *memory, const void *data, size_t size, size_t *packed);
 
-/* Unpacks one frame of exactly RAW bytes into OUT; false when it is none. */
-bool rs_unpack(struct rs_arena *memory, const void *packed, size_t size, void *out, size_t raw);
+/* Unpacks one frame of exactly RAW bytes into OUT; false when it is none. WORK is memory of
+ * rs_unpack_work() bytes, aligned to 8. */
+size_t rs_unpack_work(void);
+bool rs_unpack(void *work, const void *packed, size_t size, void *out, size_t raw);
 
 #endif

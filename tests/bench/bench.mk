@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the library costs and saves, measured side by side in one run; included by the top Makefile.
 
-bench: all $(BUILD)/bench/calls.so $(BUILD)/bench/loads $(BUILD)/bench/libcuda.so.1 $(BUILD)/bench/images
+bench: all $(BUILD)/bench/calls.so $(BUILD)/bench/loads $(BUILD)/bench/libcuda.so.1 $(BUILD)/bench/images \
+       $(BUILD)/bench/store
 	$(Q)BUILD=$(BUILD) tests/bench/bench.py
 
 # No fortification: it would call __open_2 in the place of open.
@@ -22,7 +23,7 @@ $(BUILD)/bench/libcuda.so.1: tests/preload/cuda/driver.c tests/preload/cuda/fake
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -D_GNU_SOURCE -Ishim -DFAKE_VERSION=13000 -fPIC -shared \
 	    -Wl,-Bsymbolic-functions -Wl,-soname,libcuda.so.1 -o $@ $< -ldl
 
-$(BUILD)/bench/images: $(BUILD)/tests/bench/images.o $(CORE)
+$(BUILD)/bench/images $(BUILD)/bench/store: $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(CORE)
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $< $(CORE) $(SHIM_LIBS)
@@ -32,3 +33,4 @@ bench-job: $(LIBRARY) $(PROGRAM)
 	$(Q)$(PYTHON3) tests/bench/jobs/job.py --library $(LIBRARY) --tool $(PROGRAM) --json $(BUILD)/bench-job.json $(BENCH_JOB_FLAGS)
 
 .PHONY: bench-job
+-include $(BUILD)/tests/bench/store.d

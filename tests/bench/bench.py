@@ -198,7 +198,17 @@ def waiter(root, details, entry):
             rank.wait()
 
 
-def measure(work):
+def store(work):
+    """The rows of store.c."""
+    program = os.path.join(fixture.BUILD, 'bench', 'store')
+    done = subprocess.run([program, SEGMENT, work], stdout=subprocess.PIPE, check=True, timeout=300)
+    for one in json.loads(done.stdout):
+        row(one['what'], one['text'], one['value'], one['unit'], one['goal'])
+
+
+def measure(work, only_store):
+    if only_store:
+        return store(work)
     small, blocks = Case(work, 'usertriton'), Case(work, 'blocks')
     large = os.path.join(work, 'large.details')
     with open(large, 'wb') as out:
@@ -212,6 +222,7 @@ def measure(work):
     constructor(blocks.root)
     loads(small)
     waiter(small.root, *small.pair())
+    store(work)
 
 
 def show():
@@ -225,11 +236,12 @@ def show():
 def main():
     parser = argparse.ArgumentParser(description='What the library costs, measured side by side.')
     parser.add_argument('--json', metavar='FILE', help='write the rows there, too')
+    parser.add_argument('--store', action='store_true', help='only the artifact store')
     arguments = parser.parse_args()
     work = tempfile.mkdtemp(prefix='rankshare-bench-')
     try:
         print('measuring (about a minute) ...', flush=True)
-        measure(work)
+        measure(work, arguments.store)
     finally:
         shutil.rmtree(work, ignore_errors=True)
         for path in glob.glob('/dev/shm/rankshare.*.' + SEGMENT):

@@ -4,17 +4,18 @@
 # make fuzz-regress  the same targets over their seeds, with any compiler
 
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS := pickle text config image
+FUZZ_TARGETS := pickle text config image manifest store
 FUZZ_BUILD   := build-fuzz
 FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_CORE    := $(wildcard shim/ordinal/*.c) shim/route/key.c shim/base/arena.c shim/base/names.c \
                 shim/rank/tuned_text.c shim/base/hash128.c shim/base/hash128_wide.c \
-                $(filter-out %/libelf_calls.c,$(wildcard shim/image/*.c))
+                $(filter-out %/libelf_calls.c,$(wildcard shim/image/*.c)) \
+                $(wildcard shim/store/*.c) shim/base/dir.c shim/base/fd.c
 
 $(FUZZ_BUILD)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(FUZZ_CORE) $(BUILD)/libelf.o $(wildcard shim/*/*.h shim/*/*.def)
 	$(call SAY,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(filter-out -MMD -MP,$(BASE)) -Itests $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_CORE) $(BUILD)/libelf.o -lnettle
+	$(Q)$(CLANG) $(filter-out -MMD -MP,$(BASE)) -Itests $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_CORE) $(BUILD)/libelf.o -lnettle -lzstd
 
 $(FUZZ_BUILD)/seeds: tests/fuzz/seeds.py $(wildcard tests/replay/*.py tests/data/*.tar.xz tests/data/images/*)
 	$(Q)python3 tests/fuzz/seeds.py $@

@@ -7,6 +7,7 @@ pickler, short stretches of generated Python, and autotuning results. GPU images
 """
 import json
 import pathlib
+import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "replay"))
@@ -67,11 +68,29 @@ def images(recordings):
             yield path.read_bytes() + b"\0" * (suffix == "ptx")
 
 
+def manifests():
+    """As shim/store/manifest.c writes them."""
+    for names in ((b"a",), (b"k.cubin", b"k.json", b"sub/k.so"), tuple(b"%d" % i for i in range(27))):
+        at = 88 + 64 * len(names)
+        parts, tail = b"", b""
+        for i, name in enumerate(names):
+            parts += struct.pack("<6Q4I", i, 1, 2, 3, 4, 5, 100, 0o644, i % 2, at + len(tail))
+            tail += name + b"\0"
+        yield struct.pack("<3Q32s2Q4I", 0x3174737667737372, 7, 3, b"key", 1, 2, 0, 9, len(names), at + len(tail)) + parts + tail
+
+
+def changes():
+    """Rows of: where (2 bytes), which area and how long (1), what (8)."""
+    for area in range(8):
+        for what in (0, 1, 2**32 - 1, 2**64 - 1, 2**40):
+            yield struct.pack("<HBQ", 24 * area, area << 2 | 3, what) * 3
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     with Recordings() as recordings:
         for kind, seeds in (("pickle", pickles(recordings)), ("text", texts(recordings)), ("config", configs()),
-                            ("image", images(recordings))):
+                            ("image", images(recordings)), ("manifest", manifests()), ("store", changes())):
             directory = out / kind
             directory.mkdir(parents=True, exist_ok=True)
             for i, seed in enumerate(seeds):

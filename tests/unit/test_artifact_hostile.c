@@ -134,8 +134,19 @@ static void restore(const struct image *image)
 }
 
 static const uint64_t values[] = {
-    0, 1, 2, 7, 255, 4096, 65537, INT32_MAX, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40,
-    INT64_MAX, UINT64_MAX,
+    0,
+    1,
+    2,
+    7,
+    255,
+    4096,
+    65537,
+    INT32_MAX,
+    UINT32_MAX,
+    UINT64_C(1) << 32,
+    UINT64_C(1) << 40,
+    INT64_MAX,
+    UINT64_MAX,
 };
 enum { VALUES = sizeof(values) / sizeof(values[0]) };
 
