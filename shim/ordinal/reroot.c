@@ -68,7 +68,10 @@ static bool cache_file(struct rs_bytes text)
     enum { CONFIG = sizeof(config) - 1, SOURCE = RS_NAME + 3 };
     const uint8_t *end = text.data + text.size;
     if (text.size > RS_HEX + CONFIG && memcmp(end - CONFIG, config, CONFIG) == 0) {
-        return end[-CONFIG - RS_HEX - 1] == '/' && all_hex(end - CONFIG - RS_HEX);
+        /* "xx/<digits>.best_config" is a name in artifacts that torch collects, for a Mega-Cache.
+         */
+        bool name = text.size == RS_HEX + CONFIG + 3 && !memchr(text.data, '/', 2);
+        return !name && end[-CONFIG - RS_HEX - 1] == '/' && all_hex(end - CONFIG - RS_HEX);
     }
     return text.size > SOURCE && memcmp(end - 3, ".py", 3) == 0 && end[-SOURCE - 1] == '/' &&
            code_name(end - SOURCE);

@@ -102,9 +102,17 @@ Test(reroot, what_is_not_understood_is_refused)
         "/elsewhere/ts/" NAME ".py",    /* a third directory */
         "cache/ts/" NAME ".py",         /* relative */
         "/elsewhere/ts/" DIGITS ".best_config",
+        "./ts/" DIGITS ".best_config",
+        "/ts/" DIGITS ".best_config",
     };
     static const char *const fine[] = {
-        "/usr/lib/python3/os.py", "/tmp/a.b/x", "/tmp/ab", "x/tmp/a/b", NAME ".py", "/x/" NAME,
+        "/usr/lib/python3/os.py",
+        "/tmp/a.b/x",
+        "/tmp/ab",
+        "x/tmp/a/b",
+        NAME ".py",
+        "/x/" NAME,
+        "ts/" DIGITS ".best_config",
         "#\n# /tmp/a/x\n",
     };
     static struct pickle from, to;
