@@ -79,7 +79,10 @@ static void check_shm(struct doctor *doctor, bool have_segment)
     if (!have_segment && available < RS_SEGMENT_SIZE)
         doctor_say(doctor, FINDING_WRONG, "shared memory: %s has only %s free", SHM, text);
     else
-        doctor_say(doctor, FINDING_OK, "shared memory: %s has %s free", SHM, text);
+        doctor_say(doctor, FINDING_OK, "shared memory: %s has %s free%s", SHM, text,
+                   available / 4 < RS_ARENA_STEP
+                       ? ": artifacts are kept in a file under RANKSHARE_DIR"
+                       : "");
 }
 
 /* A view is a descriptor that a rank reads in place of the file: writable here, read-only for it.

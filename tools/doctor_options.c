@@ -111,6 +111,54 @@ static size_t check_job(struct doctor *doctor, const char *job)
     return cut;
 }
 
+static size_t check_size(struct doctor *doctor, uint64_t size)
+{
+    if (size == 0)
+        doctor_say(doctor, FINDING_NOTE, "RANKSHARE_SIZE=0: no artifacts are kept for other ranks");
+    else if (size != RS_SIZE_UNSET && size > RS_ARENA_MAX)
+        doctor_say(doctor, FINDING_NOTE, "RANKSHARE_SIZE: no more than 4G are used");
+    else if (size != RS_SIZE_UNSET && size < RS_ARENA_STEP)
+        doctor_say(doctor, FINDING_NOTE,
+                   "RANKSHARE_SIZE: in less than 16M few artifacts have room");
+    else
+        return 0;
+    return 1;
+}
+
+/* Why nothing can be kept in DIR; NULL: it can, or it will be made. */
+static const char *dir_trouble(const char *dir)
+{
+    struct stat st;
+
+    if (lstat(dir, &st) != 0) {
+        if (errno != ENOENT)
+            return strerror(errno);
+        const char *slash = strrchr(dir, '/');
+        char *parent = slash ? tool_format("%.*s", (int)(slash - dir) + 1, dir) : tool_format(".");
+        const char *trouble = access(parent, W_OK | X_OK) == 0 ? NULL : strerror(errno);
+        free(parent);
+        return trouble;
+    }
+    if (!S_ISDIR(st.st_mode))
+        return "it is no directory (a link to one is not followed)";
+    if (st.st_uid != geteuid())
+        return "it belongs to another user";
+    if (st.st_mode & 022)
+        return "others may write there";
+    return access(dir, W_OK | X_OK) == 0 ? NULL : strerror(errno);
+}
+
+static size_t check_dir(struct doctor *doctor, const char *dir)
+{
+    const char *trouble = *dir ? dir_trouble(dir) : NULL;
+    char text[SHOWN_MAX];
+
+    if (trouble)
+        doctor_say(doctor, FINDING_NOTE, "RANKSHARE_DIR=%s: nothing will be kept there: %s",
+                   shown(dir, text), trouble);
+    return trouble != NULL;
+}
+
 void doctor_options(struct doctor *doctor)
 {
     struct rs_config config;
@@ -120,6 +168,8 @@ void doctor_options(struct doctor *doctor)
     odd += check_roots(doctor, config.roots);
     odd += check_log(doctor, config.log);
     odd += check_job(doctor, config.job);
+    odd += check_size(doctor, config.size);
+    odd += check_dir(doctor, config.dir);
     if (odd == 0)
         doctor_say(doctor, FINDING_OK, "options: every RANKSHARE_ variable is understood");
 }

@@ -80,9 +80,6 @@ bool rs_pinned(const struct rs_index *index, uint32_t i, uint64_t word)
         if (tag != 0 && !stale(pin, tag)) {
             return true;
         }
-        if (tag != 0) {
-            (void)take(pin, tag, 0);
-        }
     }
     return false;
 }

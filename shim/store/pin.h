@@ -16,8 +16,7 @@ enum { RS_NO_PIN = -1 };
 int rs_pin_set(const struct rs_index *index, uint64_t tag, uint32_t i, uint64_t word);
 void rs_pin_drop(const struct rs_index *index, int pin, uint64_t tag);
 
-/* Whether a process that may be alive has pinned group I at WORD's generation. Frees dead
- * processes' pins of it. */
+/* Whether a process that may be alive has pinned group I at WORD's generation. Writes nothing. */
 bool rs_pinned(const struct rs_index *index, uint32_t i, uint64_t word);
 
 /* The tag of the process of SLOT; 0: none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * store SEGMENT FOLDER: what the artifact store costs, as JSON rows for bench.py. Each hit is compared
- * with a read of a file of the same bytes from the page cache, in turns.
+ * store SEGMENT FOLDER: what the artifact store costs, as JSON rows for bench.py. Each hit is
+ * compared with a read of a file of the same bytes from the page cache, in turns.
  */
 #include "base/config.h"
 #include "store/artifact.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a group's manifest: what is accepted names files that stay below their directory, and
- * written again and read it says the same.
+ * Any bytes as a group's manifest: what is accepted names files that stay below their directory,
+ * and written again and read it says the same.
  */
 #include "fuzz/fuzz.h"
 

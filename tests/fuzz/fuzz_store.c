@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes over the words of an artifact store: readers end, and what they get is what was put. The
- * input is a row of changes: two bytes say where, one how, eight what.
+ * Any bytes over the words of an artifact store: readers end, and what they get is what was put.
+ * The input is a row of changes: two bytes say where, one how, eight what.
  */
 #include "fuzz/fuzz.h"
 

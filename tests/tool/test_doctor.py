@@ -25,6 +25,7 @@ def cases(context):
 
     wrong += [({"RANKSHARE": "yes"}, r"^WRONG  RANKSHARE=yes makes no sense; 0 is used"),
               ({"RANKSHARE_WAIT": "-1"}, r"^WRONG  RANKSHARE_WAIT=-1 makes no sense; 300 is used"),
+              ({"RANKSHARE_SIZE": "much"}, r"^WRONG  RANKSHARE_SIZE=much makes no sense; the default is used"),
               ({"RANKSHARE_WAIT": "1e9"}, r"^WRONG  RANKSHARE_WAIT=1e9 makes no sense; 300 is used"),
               ({"RANKSHARE_SEGMENT": "a/b"}, r"^WRONG  RANKSHARE_SEGMENT=a/b makes no sense; the default is used"),
               ({"RANKSHARE_SEGMENT": "n" * 96}, r"^WRONG  RANKSHARE_SEGMENT=n{60}... \(96 bytes\) makes no sense"),
@@ -45,6 +46,12 @@ def cases(context):
            ({"RANKSHARE_JOB": "j" * 200}, r"^note   RANKSHARE_JOB: the statistics keep the first 95 of 200 bytes"),
            ({"RANKSHARE_LOG": "/nowhere/log"}, r"^note   RANKSHARE_LOG=/nowhere/log: nothing will be logged: No such"),
            ({"RANKSHARE_LOG": "/dev/null"}, r"^note   RANKSHARE_LOG=/dev/null: .* neither a file nor a directory"),
+           ({"RANKSHARE_SIZE": "0"}, r"^note   RANKSHARE_SIZE=0: no artifacts are kept"),
+           ({"RANKSHARE_SIZE": "5G"}, r"^note   RANKSHARE_SIZE: no more than 4G are used"),
+           ({"RANKSHARE_SIZE": "1M"}, r"^note   RANKSHARE_SIZE: in less than 16M few artifacts have room"),
+           ({"RANKSHARE_DIR": "/nowhere/at/all"}, r"^note   RANKSHARE_DIR=/nowhere/at/all: nothing will be kept there: No such"),
+           ({"RANKSHARE_DIR": "/tmp"}, r"^note   RANKSHARE_DIR=/tmp: nothing will be kept there: others may write there"),
+           ({"RANKSHARE_DIR": "/etc/passwd"}, r"^note   RANKSHARE_DIR=/etc/passwd: nothing will be kept there: it is no directory"),
            ({"RANKSHARE_LOG": fifo}, r"^note   RANKSHARE_LOG=.*: .* neither a file nor a directory")]
 
     def odd_case(changes, pattern):

@@ -2,6 +2,8 @@
  *
  * Putting, finding and reading artifacts; who may have which.
  */
+#include "store/inspect.h"
+#include "store/process.h"
 #include "test_artifact_fixture.h"
 
 static struct fixture f;
@@ -327,5 +329,39 @@ Test(artifact, a_dead_readers_pin_is_none)
     cr_assert_eq(waitpid(pid, &status, 0), pid);
     cr_assert_eq(status, 0);
     cr_assert(rs_index_open(&f.store, &index));
+    cr_assert_not(rs_pinned(&index, 0, atomic_load(&rs_group_at(&index, 0)->word)));
+    /* Nor does it disturb who may only read. */
+    struct rs_store reader;
+    struct rs_artifact_view view;
+    cr_assert_eq(rs_store_open(f.name, false, false, &reader), RS_STORE_OK);
+    cr_assert(rs_artifact_view(&reader, 0, &view));
+    cr_assert_not(view.pinned);
+    rs_store_close(&reader);
+}
+
+/* More readers than pins: those of the dead are taken over, and without a pin reading goes on. */
+Test(artifact, pins_run_out)
+{
+    enum { OPEN = 200 };
+    static struct rs_artifact open[OPEN];
+    struct rs_index index;
+    struct rs_artifact_key key = artifact_key(1);
+    struct rs_origin origin = rs_origin_of(&f.store, slot, 7, 1);
+    unsigned pinned = 0;
+    cr_assert_eq(put(1, 1, 5, 5000), RS_PUT_STORED);
+    cr_assert(rs_index_open(&f.store, &index));
+    struct rs_process dead = {.pid = 999999, .start = 7, .space = rs_process_self().space};
+    for (int i = 0; i < RS_PINS; i++) {
+        atomic_store(&rs_pins(&index)[i].tag, rs_process_tag(&dead));
+        atomic_store(&rs_pins(&index)[i].group, 1);
+    }
+    for (int i = 0; i < OPEN; i++) {
+        cr_assert(rs_artifact_find(&f.store, slot, &key, &origin, 0, &open[i]));
+        pinned += open[i].pin != RS_NO_PIN;
+    }
+    cr_assert_eq(pinned, 32, "as many as a thread may look at: %u", pinned);
+    for (int i = 0; i < OPEN; i++) {
+        rs_artifact_release(&open[i]);
+    }
     cr_assert_not(rs_pinned(&index, 0, atomic_load(&rs_group_at(&index, 0)->word)));
 }
