@@ -3,6 +3,7 @@
 
 #include "base/dir.h"
 #include "base/sys.h"
+#include "image/cubin.h"
 #include "rank/view.h"
 #include "route/group.h"
 #include "route/shape.h"
@@ -68,6 +69,22 @@ static bool read_file(struct rs_parcel *parcel, int fd, const char *name, struct
     return good;
 }
 
+/* A kernel's machine code stands for all that run alike: only paths in debug sections tell two
+ * builds in two directories apart. */
+static void note_meaning(struct rs_parcel *parcel)
+{
+    static const char tail[] = ".cubin";
+    enum { TAIL = sizeof(tail) - 1 };
+    struct rs_part_in *part = &parcel->parts[parcel->count - 1];
+    struct rs_hash128 *meaning = rs_arena_alloc(&parcel->arena, sizeof(*meaning));
+    struct rs_bytes bytes = {part->data, part->size};
+    size_t size = strlen(part->name);
+    if (meaning && size > TAIL && strcmp(part->name + size - TAIL, tail) == 0 &&
+        rs_cubin_hash(bytes, meaning)) {
+        part->meaning = meaning;
+    }
+}
+
 static bool add_file(struct rs_parcel *parcel, int fd, const char *name, size_t size)
 {
     struct rs_bytes bytes;
@@ -75,6 +92,9 @@ static bool add_file(struct rs_parcel *parcel, int fd, const char *name, size_t 
     const char *own = copy(parcel, name, size);
     if (own && read_file(parcel, fd, own, &bytes, &st)) {
         add(parcel, own, bytes, &st);
+        if (parcel->whole) {
+            note_meaning(parcel);
+        }
     } else {
         parcel->whole = false;
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """warm: a recorded cache directory, what must not be taken, wrong usage."""
 import os
+import re
 import shutil
 
 ONE = {"fx_entry": 1, "aot_entry": 1, "triton_group": 3, "best_config": 1}
@@ -30,6 +31,28 @@ def cases(context):
         context.expect(0, "verify", "--segment", name, out=r"^6 artifacts whole, 0 damaged$")
 
     yield "warm: a directory, twice", warmed
+
+    def kernels():
+        """The same kernels, built in two directories: their machine code is stored once."""
+        def objects(segment):
+            text = context.expect(0, "ls", "--segment", segment).stdout.decode()
+            return int(re.search(r"artifacts: \d+, (\d+) objects", text)[1])
+
+        names = [context.segment("kernels%d" % device, fill=False)[0] for device in (0, 1)] + [
+            context.segment("both", fill=False)[0]]
+        for device in (0, 1):
+            directory = context.path("kernels%d" % device)
+            shutil.copytree(os.path.join(context.recording("usertriton", "dev%d_inductor" % device), "triton", str(device)),
+                            os.path.join(directory, "triton", str(device)))
+            for name in (names[device], names[2]):
+                context.expect(0, "warm", "--segment", name, directory, out=r"^3 artifacts read in")
+        alone, other, both = map(objects, names)
+        assert alone == other, (alone, other)
+        # group file and json are the same anyway; of the cubins, which differ, one of each is kept
+        saved = alone + other - both
+        assert saved >= 9, (alone, other, both)
+
+    yield "warm: equal kernels of two directories", kernels
 
     def others():
         """Entries of another device, damaged ones, half a kernel."""
