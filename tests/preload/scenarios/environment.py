@@ -103,9 +103,9 @@ for empty in (False, True):
         'mount --bind disk root'), 'right' if empty else expected, empty)
 for number in (4, 5, 6, 7, 8, 12):
     add('%d descriptors' % number, lambda room: [], 'right', preexec=limit(resource.RLIMIT_NOFILE, number), long=number % 2 == 0)
-for megabytes in (24, 32, 40, 48, 64, 96):
+for megabytes in (28, 32, 40, 48, 64, 96):
     add('%d MB of address space' % megabytes, lambda room: [], 'safe', preexec=limit(resource.RLIMIT_AS, megabytes << 20),
-        long=megabytes not in (24, 48))
+        long=megabytes not in (28, 48))
 add('no core files, no locked memory, few processes', lambda room: [], 'shared', preexec=lambda: (
     limit(resource.RLIMIT_CORE, 0)(), limit(resource.RLIMIT_MEMLOCK, 0)(), limit(resource.RLIMIT_SIGPENDING, 0)()))
 
