@@ -204,7 +204,7 @@ struct rs_module {
     _Atomic uint32_t kind;     /* enum rs_kind */
     _Atomic uint32_t arch;     /* 90 << 8 | 'a' for sm_90a; 0 unknown */
     _Atomic uint32_t kernels;  /* 0 unknown */
-    _Atomic uint32_t flags;    /* 1: in a loaded library */
+    _Atomic uint32_t flags;    /* 1: in a loaded library; 2: has a name */
     _Atomic uint32_t failed;
     _Atomic uint32_t refused_by; /* compute capability of a device that can't run it; 0 none */
     _Atomic uint32_t used_s;     /* CLOCK_REALTIME second of the latest load */

@@ -14,7 +14,7 @@ struct name {
 };
 
 static const struct name names[RS_CUDA_COUNT] = {
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
     {#name, sizeof(#name) - 1},
 #include "hook/cuda_api.def"
 #undef RS_CUDA

@@ -17,7 +17,8 @@
 #include <stdbool.h>
 
 enum rs_cuda {
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject) RS_CUDA_##name,
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
+    RS_CUDA_##name,
 #include "hook/cuda_api.def"
 #undef RS_CUDA
     RS_CUDA_COUNT

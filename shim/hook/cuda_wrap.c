@@ -46,37 +46,50 @@ static bool refused(enum rs_cuda_role role, CUresult result)
             result == CUDA_ERROR_INVALID_PTX);
 }
 
-/* MADE: where the driver has written when it succeeded. */
-static void end(const struct call *call, enum rs_cuda_role role, enum rs_road road, CUresult result,
-                void **made, const void *subject)
+/* A call that has come back. MADE: where the driver has written, if it succeeded. */
+struct outcome {
+    enum rs_cuda_role role;
+    enum rs_road road;
+    CUresult result;
+    void **made;
+    const void *about, *subject;
+};
+
+static void end(const struct call *call, const struct outcome *outcome)
 {
     int saved = errno;
-    uint64_t spent = rs_sys_clock_ns(CLOCK_MONOTONIC) - call->began;
-    bool good = result == CUDA_SUCCESS;
-    struct rs_load load = {.road = road, .good = good, .ns = spent};
-    if (refused(role, result))
+    enum rs_cuda_role role = outcome->role;
+    bool good = outcome->result == CUDA_SUCCESS;
+    void *made = good && outcome->made != NULL ? *outcome->made : NULL;
+    struct rs_load load = {
+        .road = outcome->road,
+        .good = good,
+        .ns = rs_sys_clock_ns(CLOCK_MONOTONIC) - call->began,
+        .handle = made,
+    };
+    if (refused(role, outcome->result))
         rs_cuda_capability(&load.major, &load.minor);
     inside = false;
     switch (role) {
     case RS_ROLE_image:
-        rs_loaded_image(&load, subject);
+        rs_loaded_image(&load, outcome->subject);
         break;
     case RS_ROLE_file:
-        rs_loaded_file(&load, subject);
+        rs_loaded_file(&load, outcome->subject);
         break;
     case RS_ROLE_unload:
-        rs_unloaded(good);
+        rs_unloaded(&load, outcome->about);
         break;
     case RS_ROLE_lookup:
-        rs_looked_up(good, spent);
+        rs_looked_up(&load, outcome->about, outcome->subject);
         break;
     case RS_ROLE_linking:
     case RS_ROLE_linked:
-        rs_linked(good && role == RS_ROLE_linked, spent);
+        rs_linked(&load, role == RS_ROLE_linked);
         break;
     case RS_ROLE_query:
-        if (good && made != NULL && *made != NULL)
-            *made = rs_cuda_answer(*made);
+        if (made != NULL)
+            *outcome->made = rs_cuda_answer(made);
         break;
     }
     errno = saved;
@@ -84,7 +97,7 @@ static void end(const struct call *call, enum rs_cuda_role role, enum rs_road ro
 
 /* A program that was linked to libcuda and runs without it, or calls what this driver lacks, would
  * not have started without us. */
-#define BODY(name, role, road, arguments, made, subject)                                           \
+#define BODY(name, role, road, arguments, made, about, subject)                                    \
     {                                                                                              \
         __typeof__(&name) real = (__typeof__(&name))rs_cuda_real(RS_CUDA_##name, road);            \
         struct call call;                                                                          \
@@ -93,22 +106,25 @@ static void end(const struct call *call, enum rs_cuda_role role, enum rs_road ro
         if (!begin(&call))                                                                         \
             return real arguments;                                                                 \
         CUresult result = real arguments;                                                          \
-        end(&call, RS_ROLE_##role, road, result, (void **)(made), subject);                        \
+        const struct outcome outcome = {RS_ROLE_##role,  road,  result,                            \
+                                        (void **)(made), about, subject};                          \
+        end(&call, &outcome);                                                                      \
         return result;                                                                             \
     }
 
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
     RS_EXPORT CUresult name parameters;                                                            \
-    RS_EXPORT CUresult name parameters BODY(name, role, RS_ROAD_LINKED, arguments, made, subject); \
+    RS_EXPORT CUresult name parameters BODY(name, role, RS_ROAD_LINKED, arguments, made, about,    \
+                                            subject);                                              \
     static CUresult dlsym_##name parameters BODY(name, role, RS_ROAD_DLSYM, arguments, made,       \
-                                                 subject);                                         \
+                                                 about, subject);                                  \
     static CUresult query_##name parameters BODY(name, role, RS_ROAD_QUERY, arguments, made,       \
-                                                 subject);
+                                                 about, subject);
 #include "hook/cuda_api.def"
 #undef RS_CUDA
 
 void *const rs_cuda_wrappers[RS_ROADS][RS_CUDA_COUNT] = {
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
     [RS_ROAD_LINKED][RS_CUDA_##name] = (void *)name,                                               \
     [RS_ROAD_DLSYM][RS_CUDA_##name] = (void *)dlsym_##name,                                        \
     [RS_ROAD_QUERY][RS_CUDA_##name] = (void *)query_##name,

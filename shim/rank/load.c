@@ -9,6 +9,7 @@
 #include "image/image.h"
 #include "image/ptx.h"
 #include "rank/count.h"
+#include "rank/handle.h"
 #include "rank/node.h"
 #include "store/modules.h"
 
@@ -94,11 +95,13 @@ static void enter(const struct rs_load *load, struct rs_reader *reader,
         describe(image, &description);
     if (node && !module)
         module = rs_module_add(&node->store, name, &description.facts);
-    if (module)
+    if (module) {
         rs_module_count(module, node->slot, load->good, load->ns,
                         foreign ? load->major * 10 + load->minor : 0);
-    else
+        rs_handle_note(load->handle, rs_module_ticket(&node->store, module));
+    } else {
         rs_count(RS_C_modules_full, node != NULL);
+    }
     if (foreign) {
         rs_count(RS_C_loads_foreign, 1);
         log_foreign(load, &description);
@@ -191,19 +194,29 @@ void rs_loaded_file(const struct rs_load *load, const char *path)
     rs_arena_free(&arena);
 }
 
-void rs_unloaded(bool good)
+void rs_unloaded(const struct rs_load *load, const void *module)
 {
-    rs_count(RS_C_unloads, good);
+    rs_count(RS_C_unloads, load->good);
+    if (load->good)
+        rs_handle_forget(module);
 }
 
-void rs_looked_up(bool good, uint64_t ns)
+void rs_looked_up(const struct rs_load *load, const void *module, const char *name)
 {
-    rs_count(RS_C_functions, good);
-    rs_count(RS_C_function_ns, ns);
+    uint32_t ticket;
+    rs_count(RS_C_functions, load->good);
+    rs_count(RS_C_function_ns, load->ns);
+    if (!load->good || !rs_handle_find(module, &ticket))
+        return;
+    struct rs_node *node = rs_node();
+    if (!name)
+        rs_handle_note(load->handle, ticket);
+    else if (node)
+        rs_module_name(&node->store, ticket, name);
 }
 
-void rs_linked(bool complete, uint64_t ns)
+void rs_linked(const struct rs_load *load, bool last)
 {
-    rs_count(RS_C_links, complete);
-    rs_count(RS_C_link_ns, ns);
+    rs_count(RS_C_links, load->good && last);
+    rs_count(RS_C_link_ns, load->ns);
 }

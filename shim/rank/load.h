@@ -18,12 +18,13 @@ enum rs_road {
     RS_ROADS
 };
 
-/* A load as it ended. */
+/* A call as it ended. */
 struct rs_load {
     enum rs_road road;
-    bool good;             /* the driver took it */
+    bool good;             /* the driver did what it was asked */
     uint64_t ns;           /* how long it needed */
     unsigned major, minor; /* compute capability of the device that refused it; 0: not asked */
+    const void *handle;    /* what the driver made; NULL: nothing. Never followed */
 };
 
 /* From memory: IMAGE is what the driver was given, and may be anything; the caller still holds it.
@@ -32,11 +33,12 @@ void rs_loaded_image(const struct rs_load *load, const void *image);
 /* From the file PATH, which may be NULL. */
 void rs_loaded_file(const struct rs_load *load, const char *path);
 
-/* A module or library was unloaded; a kernel or a library's module was looked up. */
-void rs_unloaded(bool good);
-void rs_looked_up(bool good, uint64_t ns);
+/* MODULE, or a library, was unloaded. */
+void rs_unloaded(const struct rs_load *load, const void *module);
+/* The kernel NAME of MODULE was looked up; NULL: the module of a library. */
+void rs_looked_up(const struct rs_load *load, const void *module, const char *name);
 
-/* A step of the driver's linker; COMPLETE: it has made an image. */
-void rs_linked(bool complete, uint64_t ns);
+/* A step of the driver's linker. LAST: it has made an image. */
+void rs_linked(const struct rs_load *load, bool last);
 
 #endif

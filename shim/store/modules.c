@@ -9,7 +9,12 @@
 #include <string.h>
 
 enum { FREE, FILLING, READY };
-enum { WINDOW = 32, DEAD_S = 10, UNUSED_S = 60, MAPPED = 1 };
+enum { WINDOW = 32, DEAD_S = 10, UNUSED_S = 60 };
+enum { MAPPED = 1, NAMED = 2 }; /* flags */
+
+/* An index, and the low bits of a generation. */
+enum { TICKET_GENERATION_BITS = 8 };
+_Static_assert(RS_MODULES << TICKET_GENERATION_BITS == 1 << RS_TICKET_BITS, "tickets have room");
 
 static unsigned state_of(uint64_t word)
 {
@@ -85,7 +90,9 @@ static void fill(struct rs_module *module, const struct rs_hash128 *name,
     atomic_store_explicit(&module->kind, (uint32_t)facts->kind, memory_order_release);
     atomic_store_explicit(&module->arch, facts->sm << 8 | (uint8_t)facts->suffix,
                           memory_order_release);
-    atomic_store_explicit(&module->flags, facts->mapped ? MAPPED : 0, memory_order_release);
+    atomic_store_explicit(&module->flags,
+                          (facts->mapped ? MAPPED : 0u) | (facts->kernel[0] ? NAMED : 0u),
+                          memory_order_release);
     atomic_store_explicit(&module->kernels, facts->kernels, memory_order_release);
     atomic_store_explicit(&module->used_s, now, memory_order_release);
     rs_text_put(module->kernel, sizeof(module->kernel), facts->kernel);
@@ -149,6 +156,24 @@ void rs_module_count(struct rs_module *module, const struct rs_slot *slot, bool 
     atomic_fetch_add_explicit(&module->loads, 1, memory_order_relaxed);
     if (slot) {
         mark_rank(module, slot);
+    }
+}
+
+uint32_t rs_module_ticket(const struct rs_store *store, const struct rs_module *module)
+{
+    uint32_t index = (uint32_t)(module - rs_modules(store->segment));
+    uint64_t word = atomic_load_explicit(&module->word, memory_order_relaxed);
+    return index << TICKET_GENERATION_BITS | (uint32_t)(word >> 8 & 0xff);
+}
+
+void rs_module_name(struct rs_store *store, uint32_t ticket, const char *kernel)
+{
+    struct rs_module *module = entry(store, ticket >> TICKET_GENERATION_BITS);
+    uint64_t word = atomic_load_explicit(&module->word, memory_order_acquire);
+    bool same = state_of(word) == READY && (word >> 8 & 0xff) == (ticket & 0xff);
+    if (same && !(atomic_load_explicit(&module->flags, memory_order_relaxed) & NAMED) &&
+        !(atomic_fetch_or(&module->flags, NAMED) & NAMED)) {
+        rs_text_put(module->kernel, sizeof(module->kernel), kernel);
     }
 }
 

@@ -36,6 +36,12 @@ struct rs_module *rs_module_add(struct rs_store *store, const struct rs_hash128 
 void rs_module_count(struct rs_module *module, const struct rs_slot *slot, bool good, uint64_t ns,
                      unsigned refused_by);
 
+/* Names the first kernel of the module that TICKET was given for, if it has no name yet and is
+ * still that one. */
+enum { RS_TICKET_BITS = 20 };
+uint32_t rs_module_ticket(const struct rs_store *store, const struct rs_module *module);
+void rs_module_name(struct rs_store *store, uint32_t ticket, const char *kernel);
+
 /* A module as the tool shows it. */
 struct rs_module_view {
     struct rs_hash128 name;

@@ -210,3 +210,34 @@ Test(modules, processes_at_once)
     cr_expect(seen >= MODULES && seen < 2 * MODULES, "%u entries", seen);
     fixture_close(&f);
 }
+
+Test(modules, named_later)
+{
+    struct fixture f;
+    struct rs_module_view view;
+    struct rs_module_facts unnamed = facts;
+    unnamed.kernel = "";
+    struct rs_hash128 one = name(3, 1), other = name(4000, 1);
+    fixture_open(&f, "named");
+    struct rs_module *module = rs_module_add(&f.store, &one, &unnamed);
+    uint32_t ticket = rs_module_ticket(&f.store, module);
+    cr_expect_lt(ticket, 1u << RS_TICKET_BITS);
+    rs_module_name(&f.store, ticket, "first");
+    rs_module_name(&f.store, ticket, "second");
+    cr_assert_eq(listed(&f.store, &view), 1);
+    cr_expect_str_eq(view.kernel, "first");
+    cr_expect_not(view.facts.mapped);
+    /* One that has a name keeps it. */
+    struct rs_module *named = rs_module_add(&f.store, &other, &facts);
+    rs_module_name(&f.store, rs_module_ticket(&f.store, named), "later");
+    cr_expect_eq(listed(&f.store, &view), 2);
+    cr_expect_str_eq(view.kernel, "add");
+    /* Another tenant of the entry is not meant. */
+    rs_module_count(module, NULL, true, 1, 0);
+    module->word += 1 << 8;
+    module->flags = 0;
+    rs_module_name(&f.store, ticket, "stranger");
+    cr_assert(rs_module_read(&f.store, 3, &view));
+    cr_expect_str_eq(view.kernel, "first");
+    fixture_close(&f);
+}

@@ -20,7 +20,7 @@ def modules(room):
 def load(room, steps, rank=0, **environment):
     """Runs tests/preload/cuda/load with STEPS as a rank; what it prints is that of a plain run."""
     command = [room.program('load')] + [str(step) for step in steps]
-    plain = room.run(command, 'plain')
+    plain = room.run(command, 'plain', more=environment)
     got = room.run(command, 'active', more=dict(environment, RANK=str(rank)))
     room.compare(plain, got, 'active')
     return plain
@@ -140,3 +140,15 @@ def no_segment(room):
     command = ['/bin/sh', '-c', 'ulimit -f 0; exec "$0" "$@"', room.program('load'), 'heap', cubin, 'file', cubin]
     room.compare(room.run(command, 'plain'), room.run(command, 'active', more={'RANKSHARE_LOG': ''}), 'active')
     expect('counters', room.counters(), {})
+
+
+@case('modules: what can\'t be listed gets its name when a kernel is looked up')
+def named(room):
+    text = load(room, ['kernel-scale', image('zstd.fatbin'), 'kernel-other', image('plain.sm_90.cubin')], OTHER=image('lz4.fatbin'))
+    expect('look-ups', text, 'look up 0 0\nlook up 0 0\n')
+    table, _ = modules(room)
+    got = sorted((module['kind'], module['size'], module['kernel']) for module in table.values())
+    sizes = {name: os.path.getsize(image(name)) for name in ('zstd.fatbin', 'lz4.fatbin', 'plain.sm_90.cubin')}
+    expect('names', got, sorted([('fatbin', sizes['zstd.fatbin'], 'scale'), ('fatbin', sizes['lz4.fatbin'], 'scale'),
+                                 ('cubin', sizes['plain.sm_90.cubin'], 'scale')]))
+    room.counted(functions=8)

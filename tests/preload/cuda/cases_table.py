@@ -22,7 +22,7 @@ def types(room):
     wrong = os.path.join(room.folder, 'wrong.c')
     with open(os.path.join(HERE, 'headers.c')) as text, open(wrong, 'w') as out:
         out.write(text.read().replace('#include "hook/cuda_api.def"',
-                                      'RS_CUDA(cuModuleUnload, "", 0, unload, (void), (), NULL, NULL)'))
+                                      'RS_CUDA(cuModuleUnload, "", 0, unload, (void), (), NULL, NULL, NULL)'))
     done = subprocess.run(CC + FLAGS + ['-isystem', include, '-fsyntax-only', wrong], stderr=subprocess.DEVNULL)
     if done.returncode == 0:
         raise Failed('a wrong row was not noticed')

@@ -28,7 +28,7 @@ struct fake *fake_state(void)
     return &told;
 }
 
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
     API CUresult name parameters;
 #include "hook/cuda_api.def"
 #undef RS_CUDA
@@ -39,7 +39,7 @@ struct row {
     void *function;
 };
 static const struct row rows[] = {
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
     {#name, base, since, (void *)name},
 #include "hook/cuda_api.def"
 #undef RS_CUDA
@@ -175,7 +175,7 @@ static CUresult linked(CUlinkState link, void **image, size_t *size)
     return SUCCESS;
 }
 
-#define RS_CUDA(symbol_, base, since, role, parameters, arguments, made, subject)                  \
+#define RS_CUDA(symbol_, base, since, role, parameters, arguments, made, about, subject)           \
     CUresult symbol_ parameters                                                                    \
     {                                                                                              \
         const uint64_t words[] = {WORDS arguments};                                                \

@@ -21,7 +21,7 @@
 #define CUlinkState                    our_CUlinkState
 #include "hook/cuda_types.h"
 
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
     CUresult(*our_##name) parameters = TOOLKIT(name);
 #include "hook/cuda_api.def"
 #undef RS_CUDA

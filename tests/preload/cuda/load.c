@@ -64,6 +64,22 @@ static void inside(const char *path)
     try("inside", image);
 }
 
+/* Looks a kernel up, in a module and, through its module, in a library. */
+static void look_up(const char *data, const char *other, const char *kernel)
+{
+    typedef unsigned get(void **function, void *module, const char *name);
+    typedef unsigned get_module(void **module, void *library);
+    void *module = NULL, *library = NULL, *function = NULL;
+    unsigned loaded = ((load_data *)dlsym(driver, "cuModuleLoadData"))(&module, data);
+    unsigned found = ((get *)dlsym(driver, "cuModuleGetFunction"))(&function, module, kernel);
+    printf("look up %u %u\n", loaded, found);
+    ((load_library *)dlsym(driver, "cuLibraryLoadData"))(&library, other, NULL, NULL, 0, NULL, NULL,
+                                                         0);
+    ((get_module *)dlsym(driver, "cuLibraryGetModule"))(&module, library);
+    ((get *)dlsym(driver, "cuModuleGetFunction"))(&function, module, kernel);
+    ((get *)dlsym(driver, "cuLibraryGetKernel"))(&function, library, "too late");
+}
+
 static void large(void)
 {
     static const char head[] = "//\n.version 8.0\n.target sm_90\n.address_size 64\n//";
@@ -116,6 +132,11 @@ static void step(const char *how, const char *path)
         try(how, (void *)0x1001);
     } else if (strcmp(how, "inside") == 0) {
         inside(path);
+    } else if (strncmp(how, "kernel-", 7) == 0) {
+        size_t other_size;
+        char *other = read_file(getenv("OTHER"), &other_size);
+        look_up(data, other, how + 7);
+        free(other);
     } else if (strcmp(how, "large") == 0) {
         large();
     } else if (strcmp(how, "questions") == 0) {

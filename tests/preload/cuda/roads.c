@@ -36,7 +36,7 @@ struct row {
     enum role role;
 };
 static const struct row rows[] = {
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
     {#name, base, since, ROLE_##role},
 #include "hook/cuda_api.def"
 #undef RS_CUDA
@@ -44,12 +44,12 @@ static const struct row rows[] = {
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 #ifdef LINKED
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject)                     \
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \
     CUresult name parameters;
 #include "hook/cuda_api.def"
 #undef RS_CUDA
 static void *const linked[ROWS] = {
-#define RS_CUDA(name, base, since, role, parameters, arguments, made, subject) (void *)name,
+#define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject) (void *)name,
 #include "hook/cuda_api.def"
 #undef RS_CUDA
 };

@@ -41,7 +41,7 @@ def table():
     rows = []
     with open(os.path.join(TOP, 'shim', 'hook', 'cuda_api.def')) as text:
         for line in text:
-            found = re.match(r'RS_CUDA\((\w+), "(\w+)", (\d+), (\w+), \((.*?)\), \((.*?)\), (\w+), (\w+)\)$', line)
+            found = re.match(r'RS_CUDA\((\w+), "(\w+)", (\d+), (\w+), \((.*?)\), \((.*?)\), (\w+), (\w+), (\w+)\)$', line)
             if found:
                 rows.append(dict(zip(('name', 'base', 'since', 'role', 'parameters'), found.groups())))
             elif line.startswith('RS_CUDA'):
