@@ -76,8 +76,21 @@ void *rs_cuda_answer(void *found)
     return found;
 }
 
+/* Libraries bring stubs by the driver's names that load libcuda at the first call (XLA's are such):
+ * a call that the loader would have bound to the caller's own library, were it not for us. */
+static void *look_beside(enum rs_cuda function, void *caller)
+{
+    Dl_info info;
+    rs_dlsym_fn *look = rs_real_dlsym();
+    void *handle = NULL;
+    if (look != NULL && dladdr(caller, &info) != 0 && info.dli_fname != NULL)
+        handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = handle != NULL ? look(handle, names[function].text) : NULL;
+    return found != rs_cuda_wrappers[RS_ROAD_LINKED][function] ? found : NULL;
+}
+
 /* Failing look-ups leave an error behind that the program has not caused. */
-static void *look_for_next(enum rs_cuda function)
+static void *look_for_next(enum rs_cuda function, void *caller)
 {
     int saved = errno;
     void *found = rs_next_symbol(names[function].text);
@@ -85,17 +98,19 @@ static void *look_for_next(enum rs_cuda function)
         found = atomic_load_explicit(&libcuda[function], memory_order_relaxed);
     if (found != NULL)
         atomic_store_explicit(&next[function], found, memory_order_relaxed);
+    else
+        found = look_beside(function, caller);
     dlerror();
     errno = saved;
     return found;
 }
 
-void *rs_cuda_real(enum rs_cuda function, enum rs_road road)
+void *rs_cuda_real(enum rs_cuda function, enum rs_road road, void *caller)
 {
     if (road != RS_ROAD_LINKED)
         return atomic_load_explicit(&libcuda[function], memory_order_relaxed);
     void *found = atomic_load_explicit(&next[function], memory_order_relaxed);
-    return found != NULL ? found : look_for_next(function);
+    return found != NULL ? found : look_for_next(function, caller);
 }
 
 void rs_cuda_capability(unsigned *major, unsigned *minor)

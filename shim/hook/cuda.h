@@ -45,8 +45,9 @@ void *rs_cuda_swap(void *handle, const char *name, void *found);
 void *rs_cuda_answer(void *found);
 
 /* What a wrapper calls. On RS_ROAD_LINKED the next definition after this library, so that other
- * preloaded libraries keep their turn; else libcuda's. NULL: there is none. errno is preserved. */
-void *rs_cuda_real(enum rs_cuda function, enum rs_road road);
+ * preloaded libraries keep their turn; without libcuda what the library of CALLER (a return
+ * address) has by that name. Else libcuda's. NULL: there is none. errno is preserved. */
+void *rs_cuda_real(enum rs_cuda function, enum rs_road road, void *caller);
 
 /* The wrappers of one road, in the order of the table (cuda_wrap.c). */
 extern void *const rs_cuda_wrappers[RS_ROADS][RS_CUDA_COUNT];

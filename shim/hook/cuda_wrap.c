@@ -99,7 +99,8 @@ static void end(const struct call *call, const struct outcome *outcome)
  * not have started without us. */
 #define BODY(name, role, road, arguments, made, about, subject)                                    \
     {                                                                                              \
-        __typeof__(&name) real = (__typeof__(&name))rs_cuda_real(RS_CUDA_##name, road);            \
+        __typeof__(&name) real =                                                                   \
+            (__typeof__(&name))rs_cuda_real(RS_CUDA_##name, road, __builtin_return_address(0));    \
         struct call call;                                                                          \
         if (real == NULL)                                                                          \
             return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;                                      \

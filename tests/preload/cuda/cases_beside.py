@@ -25,6 +25,15 @@ beside('roads-linked', 'linked', 'loads_linked')
 beside('roads-linked', 'next', 'loads_linked')
 
 
+@case('a library with stubs of its own, which load libcuda at the first call')
+def stubs(room):
+    command = [sys.executable, '-c', 'import ctypes, sys; ctypes.CDLL(sys.argv[1]).use_the_driver()', room.program('stub.so')]
+    text = room.same(command)
+    if text != 'the stub loads libcuda\n' + 3 * '0 1\n':
+        raise Failed(text)
+    room.counted(loads_linked=3, loads_dlsym=0)
+
+
 def installed(name):
     @case('beside %s, in both orders' % name)
     def test(room):

@@ -88,6 +88,7 @@ class Room:
         compile_to(os.path.join(folder, 'load'), 'load.c', '-ldl')
         image = os.path.join(TOP, 'tests', 'data', 'images', 'plain.sm_90.cubin')
         compile_to(os.path.join(folder, 'embedded.so'), 'embedded.c', '-DIMAGE="%s"' % image, '-shared', '-Wl,--build-id')
+        compile_to(os.path.join(folder, 'stub.so'), 'stub.c', '-shared', '-fPIC', '-ldl')
         compile_to(os.path.join(folder, 'beside.so'), 'beside.c', '-shared', '-fPIC', '-ldl')
         return folder
 
