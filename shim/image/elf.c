@@ -8,7 +8,13 @@
 #include <elf.h>
 #include <string.h>
 
-enum { EM_NVIDIA = 190 };
+enum {
+    EM_NVIDIA = 190,
+    /* A cubin of 10,000 kernels has some 40,000 sections, and any has a handful of segments. More
+     * is a damaged count: to ask for all that memory would bring it in. */
+    SECTIONS_MAX = 1 << 20,
+    SEGMENTS_MAX = 1 << 16,
+};
 
 /* The end of what has been seen, as long as all of it lies below the limit. */
 struct extent {
@@ -50,8 +56,7 @@ static bool walk_sections(struct rs_reader *reader, const uint8_t *image, const 
     memcpy(&section, image + head->e_shoff, sizeof(section));
     count = count ? count : section.sh_size;
     *segments = *segments == PN_XNUM ? section.sh_info : *segments;
-    if (count > extent->limit / sizeof(section) ||
-        !covers(extent, head->e_shoff, count * sizeof(section)) ||
+    if (count > SECTIONS_MAX || !covers(extent, head->e_shoff, count * sizeof(section)) ||
         !rs_reader_has(reader, image + head->e_shoff, count * sizeof(section))) {
         return false;
     }
@@ -72,7 +77,7 @@ static bool walk_segments(struct rs_reader *reader, const uint8_t *image, const 
     if (count == 0) {
         return true;
     }
-    if (head->e_phentsize != sizeof(segment) ||
+    if (count > SEGMENTS_MAX || head->e_phentsize != sizeof(segment) ||
         !covers(extent, head->e_phoff, count * sizeof(segment)) ||
         !rs_reader_has(reader, image + head->e_phoff, count * sizeof(segment))) {
         return false;

@@ -6,6 +6,7 @@
 
 #include "image/image.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -218,6 +219,38 @@ Test(image, what_is_none_of_them)
         cr_assert(!find(edge.end - size, &image), "%s", texts[i]);
         free_edge(edge);
     }
+}
+
+/* Counts in section 0 that would reach over all the memory there is: none of it is asked for. */
+Test(image, absurd_counts_are_not_followed)
+{
+    const size_t room = (size_t)1 << 30;
+    uint8_t *begin = mmap(NULL, room, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cr_assert(begin != MAP_FAILED);
+    for (unsigned i = 0; i < 3; i++) {
+        Elf64_Ehdr head = {.e_machine = 190,
+                           .e_shoff = sizeof(head),
+                           .e_phoff = sizeof(head),
+                           .e_shentsize = sizeof(Elf64_Shdr),
+                           .e_phentsize = sizeof(Elf64_Phdr),
+                           .e_phnum = i == 1 ? PN_XNUM : 0};
+        Elf64_Shdr first = {.sh_size = i == 0 ? room / 64 - 2 : 1, .sh_info = 15000000};
+        struct rs_reader reader;
+        struct rs_image image;
+        memcpy(head.e_ident,
+               "\x7f"
+               "ELF\2\1\1\x41\10",
+               9);
+        memcpy(begin, &head, sizeof(head));
+        memcpy(begin + sizeof(head), &first, sizeof(first));
+        rs_reader_process(&reader);
+        /* the last one is whole: a header and one section */
+        cr_assert_eq(rs_image_find(&reader, begin, SIZE_MAX / 2, &image), i == 2);
+        cr_assert(reader.end - reader.begin <= 2 * PAGE, "%u: %td bytes", i,
+                  reader.end - reader.begin);
+    }
+    munmap(begin, room);
 }
 
 /* A comment without an end is not read for ever. */
