@@ -8,11 +8,13 @@
 #include "store/inspect.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -161,6 +163,7 @@ static double crowd(int count, unsigned number)
     for (int i = 0; i < count; i++) {
         if (fork() == 0) {
             struct rs_identity identity = {.job = "bench", .rank = i};
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* else they wait for a killed parent for ever */
             rs_store_forked();
             slot = rs_slot_claim(&store, &identity);
             hit(number);
