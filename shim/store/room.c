@@ -13,9 +13,12 @@
 enum { RETRY_MS = 10000, GROUP_STEP = 4096, OBJECT_STEP = 16384, LAST_PAGE = 65536 };
 static const uint64_t usual = UINT64_C(256) << 20;
 
+/* What lies further ahead was not written by this clock (a container's own). */
 static bool may_try(const struct rs_segment *segment)
 {
-    return rs_now_ms() >= atomic_load_explicit(&segment->retry_ms, memory_order_relaxed);
+    uint64_t now = rs_now_ms();
+    uint64_t retry = atomic_load_explicit(&segment->retry_ms, memory_order_relaxed);
+    return now >= retry || retry > now + RETRY_MS;
 }
 
 static void try_later(struct rs_segment *segment)

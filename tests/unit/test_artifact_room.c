@@ -228,7 +228,8 @@ Test(artifact_room, file_size_limit)
     expect_place(RS_PLACE_NONE);
     limit.rlim_cur = RLIM_INFINITY;
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    atomic_store(&f.store.segment->retry_ms, 0);
+    cr_assert_eq(put_group(&f, slot, 1, 1, 0, 5, 1000, 1), RS_PUT_NO_ROOM, "not yet");
+    atomic_store(&f.store.segment->retry_ms, UINT64_MAX); /* another clock's */
     for (unsigned i = 1; i < 4; i++) {
         cr_assert_eq(put_group(&f, slot, i, 1, 0, i, 1 << 20, 1), RS_PUT_STORED);
     }
