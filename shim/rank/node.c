@@ -211,6 +211,11 @@ struct rs_node *rs_node(void)
     return now == TIED ? &node : now == HEIR ? rs_node_tie() : NULL;
 }
 
+struct rs_node *rs_node_if_tied(void)
+{
+    return atomic_load_explicit(&state, memory_order_acquire) == TIED ? &node : NULL;
+}
+
 void rs_node_identify(void)
 {
     if (atomic_load_explicit(&state, memory_order_acquire) == TIED) {

@@ -22,6 +22,9 @@ struct rs_node *rs_node_tie(void);
  * NULL. */
 struct rs_node *rs_node(void);
 
+/* The tie if there is one: for what is not worth making one. */
+struct rs_node *rs_node_if_tied(void);
+
 /* The environment says other numbers (RANK, WORLD_SIZE): the statistics follow. The job is that of
  * the first key for good. */
 void rs_node_identify(void);

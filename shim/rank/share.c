@@ -63,7 +63,7 @@ static bool read_part(struct rs_artifact *artifact, const char *name, const stru
 bool rs_share_read(int fd, const struct rs_where *where, struct rs_arena *arena,
                    struct rs_bytes *out)
 {
-    struct rs_node *node = rs_node();
+    struct rs_node *node = rs_node_if_tied();
     struct rs_artifact_key key;
     struct rs_artifact artifact;
     struct stat st;
