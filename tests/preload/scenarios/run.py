@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 import room
 from room import Failed, Room, Skipped
 import fixture
-import same, programs, environment, calls, ranks, others, tools, segment, settings, stress  # noqa: E401, F401: they fill room.CASES
+import same, programs, environment, calls, ranks, interposers, tools, segment, settings, stress  # noqa: E401, F401: they fill room.CASES
 
 
 def run_one(shared, number, function):
