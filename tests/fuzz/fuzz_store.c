@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GROUPS = 6, SIZE = 3000, CHANGE = 11, CHANGES = 64 };
+enum { GROUPS = 6, SIZE = 3000, CHANGE = 11, CHANGES = 64, FEW = 1000 };
 
 static struct rs_store store;
 static struct rs_slot *slot;
@@ -150,7 +150,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         change(&index, data + at);
     }
     read_all();
-    (void)rs_index_check(&store, faults);
+    if (rs_artifact_top(&store) < FEW) { /* else it takes a tenth of a second each time */
+        (void)rs_index_check(&store, faults);
+    }
     put(1);
     (void)rs_artifact_evict_to(&store, 4096);
     read_all();
