@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apart_cases
 import bad_cases
 import collective_cases
 import config_cases
@@ -264,7 +265,7 @@ QUICK = {"driver": driver, "user": user, "adopt": adopt, "genuine": genuine, "ji
          "two-devices-10": two_devices_10, "two-devices-01": two_devices_01,
          "digests-sample": digests_sample}
 FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_stored,
-        "branch": branch, "small": small, "cpu": cpu, **collective_cases.FULL, **process_cases.FULL,
+        "branch": branch, "small": small, "cpu": cpu, **apart_cases.FULL, **collective_cases.FULL, **process_cases.FULL,
         **race_cases.FULL, **stage_cases.FULL, **tuning_cases.CASES, "coor": coor, "mega-cache-moves": mega_cache_moves,
         "mega-cache": mega_cache, "two-devices-pool": two_devices_pool, "pool-fork": pool_fork, "pool-spawn": pool_spawn,
         "two-devices-turned": two_devices_turned, "digests-all": digests_all,
