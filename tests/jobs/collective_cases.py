@@ -35,7 +35,7 @@ def together(test, mode, baked=0, deadline=900):
     test.expect(found == baked, f"plain: {found} graphs hold the rank, expected {baked}")
     for phase in ("cold", "warm"):
         outcome = test.job(phase, in_group(test, mode, phase), deadline=deadline)
-        test.same_code(phase, outcome, reference)
+        test.same_code(phase, outcome.reports, reference.reports)
 
 
 def ddp(test):

@@ -11,6 +11,7 @@ import argparse
 import os
 import time
 
+import lean  # noqa: F401, first of all
 import torch
 import torch.distributed as dist
 import triton

@@ -9,6 +9,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import lean  # noqa: F401, first of all
 import torch
 import torch.distributed as dist
 
