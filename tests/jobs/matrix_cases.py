@@ -3,25 +3,33 @@
 
 import collective_cases
 import race_cases
-from case import DEVICES, gpu
+from case import DEVICES, LEAN, gpu
 from cases import digests_sample, moves
 
-TWO = (0, 3)
+PAIR = (3, 11)
 # The variables of the rig that switch on what is off by default in old versions.
 DEFAULTS = dict.fromkeys(("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE", "ENABLE_AOT_AUTOGRAD_CACHE"))
+# Versions whose rows for graphs and sites are of all ranks, each compared with a plain one. Under the others two ranks
+# run, and one is compared, in half the time.
+LONG = (4, 5, 6, 7, 8, 11)
 
 
-def three_times(test, mode, devices):
-    """Cold, warm, and a plain process on cuda:0 that knows nothing; each rank with the code of a plain one."""
-    ranks = [gpu(mode, device) for device in devices]
-    reference = test.reference(ranks, deadline=900)
-    test.same_code("cold", test.job("cold", ranks, deadline=900), reference)
+def three_times(test, mode, devices, config=""):
+    """Cold, warm, and a plain process on cuda:0 that knows nothing; each rank with the code of a plain one. DEVICES and
+    no CONFIG under the versions of LONG; else PAIR, of which the second one is compared, and runs the warm job alone."""
+    long = test.minor in LONG
+    devices, compared = (devices, len(devices)) if long else (PAIR, 1)
+    options = {} if long else {"config": config}
+    ranks = [gpu(mode, device, **options) for device in devices]
+    reference = test.reference(ranks[-compared:], deadline=900)
+    cold = test.job("cold", ranks, deadline=900)
+    test.same_code("cold", cold.reports[-compared:], reference.reports)
     before = test.groups()
-    test.same_code("warm", test.job("warm", ranks, deadline=900), reference)
-    test.job("plain", [gpu(mode, 0, library=False)], deadline=900)
+    test.same_code("warm", test.job("warm", ranks[-compared:], deadline=900).reports, reference.reports)
+    test.job("plain", [gpu(mode, 0, library=False, **options)], deadline=900)
     test.same_groups(before, "warm and plain")
     count, seen = moves(test, test.place.cache("native"))
-    test.expect(count and seen == set(devices), f"{count} genuine entries, of {sorted(seen)}")
+    test.expect(count and seen == set(devices[-compared:]), f"{count} genuine entries, of {sorted(seen)}")
 
 
 def graphs(test):
@@ -31,22 +39,17 @@ def graphs(test):
 
 def sites(test):
     """Graphs with the device in many places."""
-    three_times(test, "sites", TWO)
+    three_times(test, "sites", collective_cases.DEVICES, LEAN)
 
 
-def dynamic(test):
-    """Sizes that are not known beforehand."""
-    three_times(test, "dynamic", TWO)
-
-
-def cudagraphs(test):
-    """Forward and backward, and inference, recorded as CUDA graphs."""
-    three_times(test, "cudagraphs", TWO)
+def modes(test):
+    """Sizes that are not known beforehand, and CUDA graphs, with nothing in the environment but the cache directory."""
+    test.job("cold", [gpu("dynamic+cudagraphs", device, variables=DEFAULTS, config=LEAN) for device in PAIR])
 
 
 def defaults(test):
-    """Nothing in the environment but the cache directory: what this version does by itself."""
-    ranks = [gpu("dynamic", device, variables=DEFAULTS) for device in TWO]
+    """Sizes that are not known beforehand, with nothing in the environment but the cache directory, cold and warm."""
+    ranks = [gpu("dynamic", device, variables=DEFAULTS) for device in collective_cases.DEVICES]
     test.job("cold", ranks)
     before = test.groups()
     test.job("warm", ranks)
@@ -67,12 +70,12 @@ def newer(test):
                               ("entry", "user", {"place": "entry"})):
         def ranks(phase):
             group = {"group": test.place.root / f"meeting-{phase}"} if mode != "user" else {}
-            return [gpu(mode, device, pretend="2.16.0", **place, **group) for device in TWO]
+            return [gpu(mode, device, pretend="2.16.0", **place, **group) for device in collective_cases.DEVICES]
 
         reference = test.reference(ranks("native"))
         for phase in ("cold", "warm"):
             outcome = test.job(f"{name}-{phase}", ranks(phase), test.place.cache(f"cache-{name}"))
-            test.same_code(f"{name}-{phase}", outcome, reference)
+            test.same_code(f"{name}-{phase}", outcome.reports, reference.reports)
 
 
 def race(test):
@@ -80,12 +83,13 @@ def race(test):
     race_cases.race(test, race_cases.ranks_of(test), dies=test.minor < 8)
 
 
-ALL = {"graphs": graphs, "sites": sites, "dynamic": dynamic, "cudagraphs": cudagraphs, "defaults": defaults,
-       "collectives": collectives, "digests": digests_sample, "race": race, "newer": newer}
+ALL = {"graphs": graphs, "sites": sites, "modes": modes, "defaults": defaults, "collectives": collectives,
+       "digests": digests_sample, "race": race, "newer": newer}
 # There is no bundle to race for before 2.6, and a torch newer than any is made out of the newest.
-SINCE = {"race": 6, "newer": 15}
+SINCE = {"race": 6, "modes": 9, "newer": 15}
+UNTIL = {"defaults": 8}
 
 
 def due(minor):
     """The cases for torch 2.MINOR."""
-    return {name: case for name, case in ALL.items() if minor >= SINCE.get(name, 0)}
+    return {name: case for name, case in ALL.items() if SINCE.get(name, 0) <= minor <= UNTIL.get(name, minor)}
