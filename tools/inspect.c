@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rankshare inspect FILE...: what GPU images hold.
+ * rankshare inspect FILE|KEY...: what GPU images hold.
  */
 #include "artifact.h"
 #include "format.h"
 #include "images.h"
+#include "inspect_key.h"
 #include "json.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ struct arguments {
     bool json;
     bool device; /* was given */
     unsigned major, minor;
+    const char *segment;
     char **files;
     int count;
 };
@@ -54,6 +56,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!parse_device(arg, arguments))
             argp_error(state, "a compute capability is two numbers, as in 9.0");
         return 0;
+    case 's':
+        arguments->segment = arg;
+        return 0;
     case ARGP_KEY_ARG:
         return ARGP_ERR_UNKNOWN; /* all of them at once, below */
     case ARGP_KEY_ARGS:
@@ -62,7 +67,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which files?");
+        argp_error(state, "which files or keys?");
         return EINVAL;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -264,22 +269,27 @@ static void print_file(const struct images *images, const struct arguments *argu
 
 /* ---- the verb ---- */
 
+struct output {
+    const struct arguments *arguments;
+    json_t *files;
+    bool others; /* files of other kinds are told of, too */
+};
+
 /* Other artifacts: what they are, and which ordinals they hold. */
-static bool inspect_artifact(const char *path, struct rs_bytes bytes, json_t *files,
-                             const struct arguments *arguments)
+static bool inspect_artifact(const char *path, struct rs_bytes bytes, const struct output *output)
 {
     struct artifact artifact = {.path = path, .bytes = bytes};
     char size[FORMAT_MAX];
 
     artifact_scan(&artifact);
-    bool known = artifact.kind != RS_KIND_other;
+    bool known = artifact.kind != RS_KIND_other || output->others;
     if (!known) {
         tool_error(tool_file_name(path), "no GPU image, and no artifact of a cache");
-    } else if (arguments->json) {
-        json_array_append_new(files, json_pack("{s:o, s:s, s:I, s:o, s:[]}", "path",
-                                               json_text(path), "kind", rs_kind_name(artifact.kind),
-                                               "size", (json_int_t)bytes.size, "ordinals",
-                                               artifact_ordinals(&artifact), "images"));
+    } else if (output->arguments->json) {
+        json_array_append_new(
+            output->files, json_pack("{s:o, s:s, s:I, s:o, s:[]}", "path", json_text(path), "kind",
+                                     rs_kind_name(artifact.kind), "size", (json_int_t)bytes.size,
+                                     "ordinals", artifact_ordinals(&artifact), "images"));
     } else {
         printf("%s: %s, %s", path, rs_kind_name(artifact.kind), format_bytes(size, bytes.size));
         for (int i = 0, seen = 0; i <= RS_ORDINAL_MAX; i++)
@@ -291,24 +301,35 @@ static bool inspect_artifact(const char *path, struct rs_bytes bytes, json_t *fi
     return known;
 }
 
-static bool inspect_file(const char *path, json_t *files, const struct arguments *arguments)
+static bool inspect_bytes(const char *path, struct rs_bytes bytes, void *context)
 {
+    const struct output *output = context;
     struct images images;
-    struct rs_bytes bytes;
-    void *memory;
     bool fine;
 
-    if (!tool_read(path, &bytes, &memory))
-        return false;
-    if (!images_expected(bytes)) {
-        fine = inspect_artifact(path, bytes, files, arguments);
-    } else if ((fine = images_find(&images, path, bytes))) {
-        if (arguments->json)
-            json_array_append_new(files, file_json(&images, arguments));
+    if (!images_expected(bytes))
+        return inspect_artifact(path, bytes, output);
+    if ((fine = images_find(&images, path, bytes))) {
+        if (output->arguments->json)
+            json_array_append_new(output->files, file_json(&images, output->arguments));
         else
-            print_file(&images, arguments);
+            print_file(&images, output->arguments);
         images_free(&images);
     }
+    return fine;
+}
+
+static bool inspect_argument(const char *argument, struct output *output)
+{
+    struct rs_bytes bytes;
+    void *memory;
+
+    output->others = inspect_is_key(argument);
+    if (output->others)
+        return inspect_key(argument, output->arguments->segment, inspect_bytes, output);
+    if (!tool_read(argument, &bytes, &memory))
+        return false;
+    bool fine = inspect_bytes(argument, bytes, output);
     free(memory);
     return fine;
 }
@@ -318,16 +339,19 @@ int verb_inspect(int argc, char **argv)
     static const struct argp_option options[] = {
         {"json", 'J', NULL, 0, "print JSON (schema 1)", 0},
         {"device", 'd', "X.Y", 0, "say whether a GPU of this compute capability runs it", 0},
+        {"segment", 's', "NAME", 0, "another segment for KEY (RANKSHARE_SEGMENT)", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
         .parser = parse,
-        .args_doc = "FILE...",
+        .args_doc = "FILE|KEY...",
         .doc =
             "Says what GPU images hold: architecture, kernels with their registers and memory, "
             "toolkit. A FILE is a cubin, a fat binary, PTX, or a program, library or object with "
-            "fat binaries inside; of other artifacts it tells kind and device ordinals.\v"
+            "fat binaries inside; of other artifacts it tells kind and device ordinals. A KEY is "
+            "the beginning of one that `rankshare ls` shows, at least four digits, where no file "
+            "has that name: all files of its artifact in the segment.\v"
             "FILE may be - for standard input. Exit status: 0, 1 wrong usage, 2 a file is "
             "unreadable or holds nothing that can be shown.",
     };
@@ -338,8 +362,9 @@ int verb_inspect(int argc, char **argv)
     if (!tool_parse(&argp, argc, argv, 0, &arguments, &status))
         return status;
     json_t *files = json_array();
+    struct output output = {&arguments, files, false};
     for (int i = 0; i < arguments.count; i++)
-        failed |= !inspect_file(arguments.files[i], files, &arguments);
+        failed |= !inspect_argument(arguments.files[i], &output);
     if (arguments.json)
         json_print(json_pack("{s:i, s:O}", "schema", 1, "files", files));
     json_decref(files);

@@ -32,6 +32,26 @@ def cases(context):
 
     yield "warm: a directory, twice", warmed
 
+    def inspected():
+        """A key of ls, or its beginning, shows the files behind it."""
+        name, _ = context.segment("inspected", fill=False)
+        directory = cache("inspected")
+        context.expect(0, "warm", "--segment", name, directory, out=r"^6 artifacts read in")
+        rows = context.json(0, "ls", "--json", "--segment", name)["artifacts"]
+        for row in rows:
+            files = context.json(0, "inspect", "--json", "--segment", name, row["key"])["files"]
+            assert len(files) == row["files"] and all(file["path"].startswith(row["kind"] + "/") for file in files), files
+            cubins = [file for file in files if file["kind"] == "cubin"]
+            assert len(cubins) == (row["kind"] == "triton_group"), (row, files)
+            for cubin in cubins:
+                assert cubin["images"][0]["kernels"], cubin
+        text = context.expect(0, "inspect", "--segment", name, rows[0]["key"][:12].upper()).stdout
+        assert text.decode().startswith(rows[0]["kind"] + "/"), text
+        context.refuse(2, "inspect", "--segment", name, "0123456789", error="no artifact in the segment")
+        context.refuse(2, "inspect", "--segment", "never-" + name, rows[0]["key"], error="never-" + name)
+
+    yield "inspect: keys", inspected
+
     def kernels():
         """The same kernels, built in two directories: their machine code is stored once."""
         def objects(segment):
