@@ -34,7 +34,7 @@ class Recordings:
     """All cases, unpacked."""
 
     def __init__(self, folder):
-        for name in sorted(os.listdir(DATA)):
+        for name in sorted(name for name in os.listdir(DATA) if name.endswith(".tar.xz")):
             with tarfile.open(os.path.join(DATA, name)) as tar:
                 tar.extractall(folder)
         self.folder = folder
