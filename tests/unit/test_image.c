@@ -33,7 +33,9 @@ static const struct {
 };
 enum { FILES = sizeof(files) / sizeof(files[0]) };
 
-/* Memory that ends with a page nobody may touch. */
+/* Memory that ends with pages nobody may touch: more than a file has, so that numbers in one that
+ * was cut do not lead behind them, where a sanitizer keeps what can be read and must not be. */
+enum { GUARD = 16 * PAGE };
 struct edge {
     uint8_t *begin, *end;
 };
@@ -43,20 +45,20 @@ static struct edge make_edge(size_t size, int protection)
     size_t room = (size + PAGE - 1) / PAGE * PAGE;
     struct edge edge;
     edge.begin =
-        mmap(NULL, room + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, room + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert(edge.begin != MAP_FAILED);
     edge.end = edge.begin + room;
     if (protection < 0) {
-        munmap(edge.end, PAGE);
+        munmap(edge.end, GUARD);
     } else {
-        mprotect(edge.end, PAGE, protection);
+        mprotect(edge.end, GUARD, protection);
     }
     return edge;
 }
 
 static void free_edge(struct edge edge)
 {
-    munmap(edge.begin, (size_t)(edge.end - edge.begin) + PAGE);
+    munmap(edge.begin, (size_t)(edge.end - edge.begin) + GUARD);
 }
 
 static bool find(const void *at, struct rs_image *image)
