@@ -68,6 +68,16 @@ static size_t check_roots(struct doctor *doctor, const char *roots)
     return odd;
 }
 
+/* Why nothing can be made beside PATH; NULL: it can. */
+static const char *parent_trouble(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = slash ? tool_format("%.*s", (int)(slash - path) + 1, path) : tool_format(".");
+    const char *trouble = access(parent, W_OK | X_OK) == 0 ? NULL : strerror(errno);
+    free(parent);
+    return trouble;
+}
+
 /* Why no line can be written to LOG; NULL: it can. */
 static const char *log_trouble(const char *log)
 {
@@ -80,13 +90,7 @@ static const char *log_trouble(const char *log)
             return "it is neither a file nor a directory";
         return access(log, W_OK) == 0 ? NULL : strerror(errno);
     }
-    if (errno != ENOENT)
-        return strerror(errno);
-    const char *slash = strrchr(log, '/');
-    char *parent = slash ? tool_format("%.*s", (int)(slash - log) + 1, log) : tool_format(".");
-    const char *trouble = access(parent, W_OK | X_OK) == 0 ? NULL : strerror(errno);
-    free(parent);
-    return trouble;
+    return errno == ENOENT ? parent_trouble(log) : strerror(errno);
 }
 
 static size_t check_log(struct doctor *doctor, const char *log)
@@ -130,15 +134,8 @@ static const char *dir_trouble(const char *dir)
 {
     struct stat st;
 
-    if (lstat(dir, &st) != 0) {
-        if (errno != ENOENT)
-            return strerror(errno);
-        const char *slash = strrchr(dir, '/');
-        char *parent = slash ? tool_format("%.*s", (int)(slash - dir) + 1, dir) : tool_format(".");
-        const char *trouble = access(parent, W_OK | X_OK) == 0 ? NULL : strerror(errno);
-        free(parent);
-        return trouble;
-    }
+    if (lstat(dir, &st) != 0)
+        return errno == ENOENT ? parent_trouble(dir) : strerror(errno);
     if (!S_ISDIR(st.st_mode))
         return "it is no directory (a link to one is not followed)";
     if (st.st_uid != geteuid())
