@@ -66,11 +66,8 @@ static enum rs_put_result try_with_room(struct attempt *attempt)
 
 static bool too_few(struct attempt *attempt, enum rs_room what)
 {
-    struct rs_segment *segment = attempt->put->index.segment;
     attempt->short_of = what;
-    attempt->now = what == RS_ROOM_ARENA    ? GET(segment->arena_room)
-                   : what == RS_ROOM_GROUPS ? GET(segment->groups_room)
-                                            : GET(segment->objects_room);
+    attempt->now = rs_room_of(attempt->put->index.segment, what);
     return false;
 }
 

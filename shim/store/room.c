@@ -246,13 +246,17 @@ static bool more_entries(struct rs_store *store, enum rs_room what, uint32_t now
     return good;
 }
 
+uint64_t rs_room_of(const struct rs_segment *segment, enum rs_room what)
+{
+    return what == RS_ROOM_ARENA    ? atomic_load(&segment->arena_room)
+           : what == RS_ROOM_GROUPS ? atomic_load(&segment->groups_room)
+                                    : atomic_load(&segment->objects_room);
+}
+
 bool rs_room_more(struct rs_store *store, struct rs_index *index, enum rs_room what, uint64_t now)
 {
     struct rs_segment *segment = index->segment;
-    uint64_t there = what == RS_ROOM_ARENA    ? atomic_load(&segment->arena_room)
-                     : what == RS_ROOM_GROUPS ? atomic_load(&segment->groups_room)
-                                              : atomic_load(&segment->objects_room);
-    if (there > now) {
+    if (rs_room_of(segment, what) > now) {
         return true;
     }
     if (!may_try(segment)) {
