@@ -17,6 +17,18 @@ static bool is_embedded(unsigned sm)
     return false;
 }
 
+/* GPU code runs on later minor versions of its major one. */
+static enum rs_fit by_major(unsigned sm, unsigned device)
+{
+    if (sm == device) {
+        return RS_FIT_RUNS;
+    }
+    if (is_embedded(sm) || is_embedded(device)) {
+        return RS_FIT_UNKNOWN;
+    }
+    return sm / 10 == device / 10 && sm < device ? RS_FIT_RUNS : RS_FIT_NEVER;
+}
+
 /* Code with a suffix, GPU code and PTX alike: "a" is for one compute capability, "f" for later ones
  * of its family, which so far is its major version without systems on a chip. */
 static enum rs_fit suffixed(struct rs_arch arch, unsigned device)
@@ -27,13 +39,7 @@ static enum rs_fit suffixed(struct rs_arch arch, unsigned device)
     if (arch.suffix == 'a') {
         return (arch.sm == 101 && device == 110) ? RS_FIT_UNKNOWN : RS_FIT_NEVER;
     }
-    if (is_embedded(arch.sm) || is_embedded(device)) {
-        return RS_FIT_UNKNOWN;
-    }
-    if (arch.suffix != 'f') {
-        return RS_FIT_UNKNOWN;
-    }
-    return arch.sm / 10 == device / 10 && arch.sm < device ? RS_FIT_RUNS : RS_FIT_NEVER;
+    return arch.suffix == 'f' ? by_major(arch.sm, device) : RS_FIT_UNKNOWN;
 }
 
 enum rs_fit rs_arch_runs(struct rs_arch arch, unsigned major, unsigned minor)
@@ -42,16 +48,7 @@ enum rs_fit rs_arch_runs(struct rs_arch arch, unsigned major, unsigned minor)
     if (arch.sm == 0 || minor > 9) {
         return RS_FIT_UNKNOWN;
     }
-    if (arch.suffix) {
-        return suffixed(arch, device);
-    }
-    if (arch.sm == device) {
-        return RS_FIT_RUNS;
-    }
-    if (is_embedded(arch.sm) || is_embedded(device)) {
-        return RS_FIT_UNKNOWN;
-    }
-    return arch.sm / 10 == device / 10 && arch.sm < device ? RS_FIT_RUNS : RS_FIT_NEVER;
+    return arch.suffix ? suffixed(arch, device) : by_major(arch.sm, device);
 }
 
 enum rs_fit rs_arch_compiles(struct rs_arch arch, unsigned major, unsigned minor)
