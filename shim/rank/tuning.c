@@ -84,7 +84,8 @@ void rs_tuning_expects(const struct rs_report *report)
     uint8_t torch_key[RS_TORCH_KEY_SIZE];
     measured.left = 0;
     measured.graph = ++graphs;
-    for (uint32_t i = 0; i < report->choice_count && rs_torch_key(torch_key); i++) {
+    uint32_t count = rs_torch_key(torch_key) ? report->choice_count : 0;
+    for (uint32_t i = 0; i < count; i++) {
         uint8_t hex[RS_HEX];
         struct rs_key key;
         rs_config_name(report->choices[i], torch_key, hex);
