@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loads ROAD FILE: loads the kernel `scale` of tests/image/kernels.cu onto the first GPU by every
- * load function of the driver on ROAD (linked, dlsym, query), runs it, unloads it, and prints what
- * came back. Its last argument but one is PTX or a cubin. Needs a driver, no toolkit.
+ * loads ROAD FILE [TIMES]: loads the kernel `scale` of tests/image/kernels.cu onto the first GPU by
+ * every load function of the driver on ROAD (linked, dlsym, query), runs it, unloads it, and prints
+ * what came back. FILE is PTX or a cubin. With TIMES it only loads and unloads it from memory that
+ * often, and prints the microseconds of one load, and of one unload. Needs a driver, no toolkit.
  */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef void *handle;
 
@@ -89,13 +91,13 @@ static void run(const char *how, handle module)
     printf("%s: found %d, missing %d, ran %d, %d wrong\n", how, found, missing, ran, wrong);
 }
 
-static void module(const char *how, int result, handle loaded)
+static void module(const char *how, int result, const handle *loaded)
 {
     printf("%s: %d\n", how, result);
     if (result)
         return;
-    run(how, loaded);
-    printf("%s: unloaded %d\n", how, its_cuModuleUnload(loaded));
+    run(how, *loaded);
+    printf("%s: unloaded %d\n", how, its_cuModuleUnload(*loaded));
 }
 
 static void library(const char *image)
@@ -110,6 +112,41 @@ static void library(const char *image)
     if (result == 0)
         run("library", inner);
     printf("library: unloaded %d\n", its_cuLibraryUnload(loaded));
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+/* Medians: a load waits for the device now and then. */
+static int time_loads(const char *image, int times)
+{
+    double *loads = calloc((size_t)times, sizeof *loads);
+    double *unloads = calloc((size_t)times, sizeof *unloads);
+    if (!loads || !unloads)
+        return 2;
+    for (int i = 0; i < times; i++) {
+        handle loaded = NULL;
+        double begin = now_us();
+        if (its_cuModuleLoadData(&loaded, image) != 0)
+            return 4;
+        loads[i] = now_us() - begin;
+        begin = now_us();
+        its_cuModuleUnload(loaded);
+        unloads[i] = now_us() - begin;
+    }
+    qsort(loads, (size_t)times, sizeof *loads, compare);
+    qsort(unloads, (size_t)times, sizeof *unloads, compare);
+    printf("%.2f %.2f\n", loads[times / 2], unloads[times / 2]);
+    return 0;
 }
 
 static void start(void)
@@ -129,7 +166,7 @@ static void start(void)
 int main(int argc, char **argv)
 {
     static const char garbage[64] = "neither ELF nor fatbin nor PTX";
-    if (argc != 3)
+    if (argc != 3 && argc != 4)
         return 2;
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
     char *image = read_file(argv[2]);
@@ -140,12 +177,14 @@ int main(int argc, char **argv)
     if (!its_##name)                                                                               \
         return 3;
     LOADS(FIND)
-    module("path", its_cuModuleLoad(&loaded, argv[2]), loaded);
-    module("data", its_cuModuleLoadData(&loaded, image), loaded);
-    module("data with options", its_cuModuleLoadDataEx(&loaded, image, 0, NULL, NULL), loaded);
-    module("fat binary", its_cuModuleLoadFatBinary(&loaded, image), loaded);
+    if (argc == 4)
+        return time_loads(image, atoi(argv[3]));
+    module("path", its_cuModuleLoad(&loaded, argv[2]), &loaded);
+    module("data", its_cuModuleLoadData(&loaded, image), &loaded);
+    module("data with options", its_cuModuleLoadDataEx(&loaded, image, 0, NULL, NULL), &loaded);
+    module("fat binary", its_cuModuleLoadFatBinary(&loaded, image), &loaded);
     library(image);
-    module("no file", its_cuModuleLoad(&loaded, "/no/such/file"), loaded);
-    module("garbage", its_cuModuleLoadData(&loaded, garbage), loaded);
+    module("no file", its_cuModuleLoad(&loaded, "/no/such/file"), &loaded);
+    module("garbage", its_cuModuleLoadData(&loaded, garbage), &loaded);
     return fflush(stdout) != 0;
 }

@@ -41,7 +41,9 @@ class Bench:
         self.number += 1
         segment = f"gpuloads{os.getpid()}-{self.number}"
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("RANKSHARE", "LD_PRELOAD"))}
-        keep["CUDA_CACHE_DISABLE"] = "1"
+        keep.update(CUDA_CACHE_DISABLE="1", PYTHONWARNINGS="ignore")
+        for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR"):
+            keep[name] = os.path.join(self.work, f"cache-{self.number}")
         if shared:
             keep.update(LD_PRELOAD=os.path.abspath(self.args.library), RANKSHARE="1", RANKSHARE_SEGMENT=segment)
         done = subprocess.run(command, env=keep, capture_output=True, text=True, timeout=300)
@@ -57,7 +59,8 @@ class Bench:
         """EXPECTED: {counter: what it must be, or None for any but 0}."""
         status, plain, _ = self.run(command, False)
         if status == NO_GPU:
-            return self.skip(f"{what}: no GPU")
+            self.skip(f"{what}: no GPU")
+            return None
         self.check(status == 0 and (self.args.pretended or " wrong" not in plain.replace(" 0 wrong", "")),
                    f"{what}: the program itself", f"{status}\n{plain}")
         status, got, counters = self.run(command, True)
@@ -65,15 +68,32 @@ class Bench:
         for name, value in expected.items():
             count = counters.get(name, 0)
             self.check(count == value if value is not None else count > 0, f"{what}: {name} is {count}", f"expected {value}")
+        return counters
 
 
-def roads(bench):
+def find_nvcc():
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    return nvcc if os.path.exists(nvcc) else None
+
+
+def build_roads(bench):
+    """The program of loads.c, built once; None without a compiler or a libcuda."""
     program = os.path.join(bench.work, "loads")
+    if os.path.exists(program):
+        return program
     link = subprocess.run([os.environ.get("CC") or "cc", "-std=gnu11", "-D_GNU_SOURCE", "-o", program, os.path.join(HERE, "loads.c"),
                            *(f"-L{d}" for d in os.environ.get("LD_LIBRARY_PATH", "").split(":") if d), "-l:libcuda.so.1", "-ldl"],
                           capture_output=True, text=True)
-    if link.returncode:
-        return bench.skip(f"roads: no compiler, or no libcuda.so.1 to link to\n{link.stderr[-300:]}")
+    if link.returncode == 0:
+        return program
+    bench.skip(f"roads: no compiler, or no libcuda.so.1 to link to\n{link.stderr[-300:]}")
+    return None
+
+
+def roads(bench):
+    program = build_roads(bench)
+    if not program:
+        return
     for image in ("kernels.sm_80.ptx", "plain.sm_90.cubin"):
         for road, counter in COUNTERS.items():
             # A path, three images, a library; then a missing file and something that is no image.
@@ -82,8 +102,8 @@ def roads(bench):
 
 
 def runtimes(bench):
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    if not os.path.exists(nvcc):
+    nvcc = find_nvcc()
+    if not nvcc:
         return bench.skip("runtimes: no nvcc")
     for kind in ("shared", "static"):
         program = os.path.join(bench.work, kind)

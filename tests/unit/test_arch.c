@@ -70,10 +70,16 @@ static const struct row rows[] = {
     {{86, 0}, 8, 7, UNKNOWN, RUNS},
     {{72, 0}, 7, 5, UNKNOWN, RUNS},
     {{100, 0}, 10, 1, UNKNOWN, RUNS},
+    /* but nothing leads from one major version to another: seen on an H200 */
+    {{87, 0}, 9, 0, NEVER, RUNS},
+    {{110, 0}, 9, 0, NEVER, NEVER},
+    {{110, 'f'}, 9, 0, NEVER, NEVER},
+    {{87, 0}, 12, 1, NEVER, RUNS},
     /* 10.1 was renamed 11.0 */
     {{101, 0}, 11, 0, UNKNOWN, RUNS},
     {{101, 'a'}, 11, 0, UNKNOWN, UNKNOWN},
     {{101, 'f'}, 11, 0, UNKNOWN, UNKNOWN},
+    {{110, 0}, 10, 1, UNKNOWN, NEVER},
     {{101, 'a'}, 10, 0, NEVER, NEVER},
     /* suffixes that nobody has seen yet; nothing known at all */
     {{130, 'z'}, 13, 0, RUNS, RUNS},
