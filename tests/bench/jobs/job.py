@@ -58,6 +58,7 @@ def parse():
     parser.add_argument("--backend", choices=("auto", "gpu", "pretend", "cpu"), default="auto",
                         help="auto: GPUs of this Python's torch, else pretended ones")
     parser.add_argument("--blocks", type=int, default=4, help="of the transformer (4)")
+    parser.add_argument("--infer", action="store_true", help="the forward pass without gradients in the place of training steps")
     parser.add_argument("--untuned", action="store_true", help="each kernel has one configuration; "
                         "always so on pretended GPUs, where measuring costs much and tells nothing")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", type=setting, help="a variable of all ranks")
@@ -95,7 +96,7 @@ class Bench:
         self.machine = results.describe(backend)
         self.clock = Clock(args.budget_minutes)
         self.commit = results.commit()
-        self.job = ", ".join([f"train, blocks {args.blocks}", *["untuned"] * args.untuned, *map("=".join, args.set)])
+        self.job = ", ".join([f"{'infer' if args.infer else 'train'}, blocks {args.blocks}", *["untuned"] * args.untuned, *map("=".join, args.set)])
         self.failed = 0
 
     def plan(self, turn):

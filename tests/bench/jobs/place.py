@@ -134,7 +134,7 @@ class Place:
         number = 0 if self.mode.visible else rank % max(1, self.backend.devices)
         argv = [self.backend.python, str(HERE / "rank.py"), str(folder / f"{rank}.json"), "--meet", str(folder / "meet"),
                 "--device", f"cuda:{number}" if self.backend.devices else "cpu", "--blocks", str(self.args.blocks)]
-        return {"argv": argv + ["--untuned"] * self.args.untuned, "env": self.environment(rank, phase),
+        return {"argv": argv + ["--untuned"] * self.args.untuned + ["--infer"] * self.args.infer, "env": self.environment(rank, phase),
                 "out": str(folder / f"{rank}.out"), "cores": cores_of(rank, self.cores)}
 
     def run(self, phase, deadline_s):

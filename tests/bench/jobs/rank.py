@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of the measured job: training steps of the small transformer of tests/gpu, compiled. It knows nothing of
-rankshare.
+"""One rank of the measured job: training steps of the small transformer of tests/gpu, compiled, or its forward pass alone
+without gradients. It knows nothing of rankshare.
 
-    rank.py REPORT --device cuda:3|cpu --meet FOLDER [--steps K] [--blocks B] [--untuned]
+    rank.py REPORT --device cuda:3|cpu --meet FOLDER [--steps K] [--blocks B] [--untuned] [--infer]
 
 Ranks meet before the first step, as ranks of a real job do in init_process_group. On the CPU they also add up their
 gradients (gloo); on GPUs they don't, so that there may be more ranks than GPUs.
@@ -31,7 +31,7 @@ class Step:
     """One training step, its parts timed."""
 
     def __init__(self, args, device):
-        self.device = device
+        self.device, self.infer = device, args.infer
         self.model = Model(args.blocks).to(device)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
         self.compiled = torch.compile(self.model)
@@ -44,6 +44,10 @@ class Step:
     def run(self, given, wanted):
         """Seconds of forward, backward and optimizer, and the loss."""
         times = [self.now()]
+        if self.infer:
+            with torch.no_grad():
+                result = torch.nn.functional.mse_loss(self.compiled(given), wanted).item()
+            return [self.now() - times[0], 0, 0], result
         self.optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(self.compiled(given), wanted)
         times.append(self.now())
@@ -66,6 +70,7 @@ def main():
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--untuned", action="store_true", help="one configuration for each kernel: nothing is measured")
+    parser.add_argument("--infer", action="store_true", help="without gradients")
     args = parser.parse_args()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
