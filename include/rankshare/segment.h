@@ -204,11 +204,11 @@ struct rs_module {
     _Atomic uint32_t kind;     /* enum rs_kind */
     _Atomic uint32_t arch;     /* 90 << 8 | 'a' for sm_90a; 0 unknown */
     _Atomic uint32_t kernels;  /* 0 unknown */
-    _Atomic uint32_t flags;    /* 1: in a loaded library; 2: has a name */
+    _Atomic uint32_t flags;    /* 1: in a loaded library; 2: has a name; 4: put into the store */
     _Atomic uint32_t failed;
     _Atomic uint32_t refused_by; /* compute capability of a device that can't run it; 0 none */
     _Atomic uint32_t used_s;     /* CLOCK_REALTIME second of the latest load */
-    uint32_t reserved;
+    _Atomic uint32_t first;      /* a mark of the process that loaded it first; 0 none */
     _Atomic uint64_t kernel[RS_KERNEL_MAX / 8]; /* name of the first one; ends in a zero byte */
 };
 

@@ -5,6 +5,7 @@
 #include "base/state.h"
 #include "base/sys.h"
 #include "hook/cuda.h"
+#include "hook/cuda_instead.h"
 #include "hook/table.h"
 
 enum {
@@ -19,21 +20,18 @@ enum {
  * that loads something. One byte of thread-local storage. */
 static __thread bool inside;
 
-struct call {
-    uint64_t began; /* CLOCK_MONOTONIC */
-};
-
 bool rs_cuda_inside(void)
 {
     return inside;
 }
 
 /* False: the wrapper is a plain call. */
-static bool begin(struct call *call)
+static bool begin(struct rs_cuda_call *call, enum rs_road road, void *caller)
 {
     if (!rs_on() || inside)
         return false;
     inside = true;
+    *call = (struct rs_cuda_call){.road = road, .caller = caller};
     call->began = rs_sys_clock_ns(CLOCK_MONOTONIC);
     return true;
 }
@@ -49,20 +47,19 @@ static bool refused(enum rs_cuda_role role, CUresult result)
 /* A call that has come back. MADE: where the driver has written, if it succeeded. */
 struct outcome {
     enum rs_cuda_role role;
-    enum rs_road road;
     CUresult result;
     void **made;
     const void *about, *subject;
 };
 
-static void end(const struct call *call, const struct outcome *outcome)
+static void end(struct rs_cuda_call *call, const struct outcome *outcome)
 {
     int saved = errno;
     enum rs_cuda_role role = outcome->role;
     bool good = outcome->result == CUDA_SUCCESS;
     void *made = good && outcome->made != NULL ? *outcome->made : NULL;
     struct rs_load load = {
-        .road = outcome->road,
+        .road = call->road,
         .good = good,
         .ns = rs_sys_clock_ns(CLOCK_MONOTONIC) - call->began,
         .handle = made,
@@ -75,7 +72,8 @@ static void end(const struct call *call, const struct outcome *outcome)
         rs_loaded_image(&load, outcome->subject);
         break;
     case RS_ROLE_file:
-        rs_loaded_file(&load, outcome->subject);
+        rs_loaded_file(&load, outcome->subject, &call->file, call->served);
+        rs_module_file_close(&call->file);
         break;
     case RS_ROLE_unload:
         rs_unloaded(&load, outcome->about);
@@ -99,16 +97,15 @@ static void end(const struct call *call, const struct outcome *outcome)
  * not have started without us. */
 #define BODY(name, role, road, arguments, made, about, subject)                                    \
     {                                                                                              \
-        __typeof__(&name) real =                                                                   \
-            (__typeof__(&name))rs_cuda_real(RS_CUDA_##name, road, __builtin_return_address(0));    \
-        struct call call;                                                                          \
+        void *caller = __builtin_return_address(0);                                                \
+        __typeof__(&name) real = (__typeof__(&name))rs_cuda_real(RS_CUDA_##name, road, caller);    \
+        struct rs_cuda_call call;                                                                  \
         if (real == NULL)                                                                          \
             return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;                                      \
-        if (!begin(&call))                                                                         \
+        if (!begin(&call, road, caller))                                                           \
             return real arguments;                                                                 \
-        CUresult result = real arguments;                                                          \
-        const struct outcome outcome = {RS_ROLE_##role,  road,  result,                            \
-                                        (void **)(made), about, subject};                          \
+        CUresult result = RS_INSTEAD(name) ? CUDA_SUCCESS : real arguments;                        \
+        const struct outcome outcome = {RS_ROLE_##role, result, (void **)(made), about, subject};  \
         end(&call, &outcome);                                                                      \
         return result;                                                                             \
     }

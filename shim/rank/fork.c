@@ -5,6 +5,7 @@
 #include "rank/known.h"
 #include "rank/node.h"
 #include "rank/root.h"
+#include "rank/stow.h"
 #include "rank/tuning.h"
 #include "rank/wait.h"
 
@@ -25,6 +26,7 @@ static void in_child(void)
     rs_known_forked();
     rs_node_forked();
     rs_root_forked();
+    rs_stow_forked();
     rs_wait_forked();
     rs_tuning_forked();
 }

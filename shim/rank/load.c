@@ -11,13 +11,8 @@
 #include "rank/count.h"
 #include "rank/handle.h"
 #include "rank/node.h"
-#include "store/modules.h"
 
 #include <string.h>
-
-/* Larger images are neither hashed nor looked into: what a program makes while it runs is smaller,
- * and a load must not become slower by a share that one would notice. */
-enum { IMAGE_MAX = 8 << 20 };
 
 /* ---- what an image holds -----------------------------------------------------------------------
  */
@@ -81,9 +76,11 @@ static bool is_foreign(const struct rs_load *load, struct rs_reader *reader,
            rs_image_runs(reader, image, load->major, load->minor) == RS_FIT_NEVER;
 }
 
-/* NAME stands for the image. LOOK: its bytes can be read. */
-static void enter(const struct rs_load *load, struct rs_reader *reader,
-                  const struct rs_image *image, const struct rs_hash128 *name, bool look)
+/* The entry of the module that was loaded, or NULL. NAME stands for the image. LOOK: its bytes can
+ * be read. */
+static struct rs_module *enter(const struct rs_load *load, struct rs_reader *reader,
+                               const struct rs_image *image, const struct rs_hash128 *name,
+                               bool look)
 {
     struct rs_node *node = rs_node_tie();
     bool foreign = look && is_foreign(load, reader, image);
@@ -106,10 +103,14 @@ static void enter(const struct rs_load *load, struct rs_reader *reader,
         rs_count(RS_C_loads_foreign, 1);
         log_foreign(load, &description);
     }
+    return module;
 }
 
-static void look_at(const struct rs_load *load, struct rs_reader *reader, const void *at)
+/* The module in the table that was looked into, or NULL. */
+static struct rs_module *look_at(const struct rs_load *load, struct rs_reader *reader,
+                                 const void *at)
 {
+    struct rs_module *module = NULL;
     struct rs_image image;
     struct rs_hash128 name;
     if (!at || !rs_image_find(reader, at, SIZE_MAX / 2, &image)) {
@@ -117,14 +118,17 @@ static void look_at(const struct rs_load *load, struct rs_reader *reader, const 
     } else if (reader->process && rs_library_place(image.bytes.data, &name)) {
         rs_count(RS_C_loads_mapped, 1);
         enter(load, reader, &image, &name, false);
-    } else if (image.bytes.size > IMAGE_MAX) {
+    } else if (image.bytes.size > RS_MODULE_MAX) {
         rs_count(RS_C_loads_large, 1);
     } else if (!rs_reader_has(reader, image.bytes.data, image.bytes.size)) {
         rs_count(RS_C_loads_unknown, 1);
     } else {
         name = rs_hash128_of(image.bytes.data, image.bytes.size);
-        enter(load, reader, &image, &name, true);
+        module = enter(load, reader, &image, &name, true);
+        if (module && load->good)
+            rs_stow_image(rs_node_if_tied(), module, &name, &image);
     }
+    return module;
 }
 
 /* ---- what the hooks tell -----------------------------------------------------------------------
@@ -150,22 +154,23 @@ void rs_loaded_image(const struct rs_load *load, const void *image)
     struct rs_reader reader;
     count_load(load);
     rs_reader_process(&reader);
-    look_at(load, &reader, image);
+    (void)look_at(load, &reader, image);
 }
 
-/* The bytes of a regular file of at most IMAGE_MAX, and a zero byte, as the driver reads PTX. */
-static bool read_file(const char *path, struct rs_arena *arena, struct rs_bytes *bytes, bool *large)
+/* The bytes of a regular file of at most RS_MODULE_MAX, and a zero byte, as the driver reads PTX.
+ * *FOUND gets what the file is. */
+static bool read_file(const char *path, struct rs_arena *arena, struct rs_bytes *bytes, bool *large,
+                      struct stat *found)
 {
-    struct stat found;
     *large = false;
-    if (!path || rs_sys_fstatat(AT_FDCWD, path, &found, 0) != 0 || !S_ISREG(found.st_mode))
+    if (!path || rs_sys_fstatat(AT_FDCWD, path, found, 0) != 0 || !S_ISREG(found->st_mode))
         return false;
     int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
-    bool regular = rs_sys_fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
-    *large = regular && found.st_size > IMAGE_MAX;
-    size_t size = regular && !*large ? (size_t)found.st_size : 0;
+    bool regular = rs_sys_fstat(fd, found) == 0 && S_ISREG(found->st_mode);
+    *large = regular && found->st_size > RS_MODULE_MAX;
+    size_t size = regular && !*large ? (size_t)found->st_size : 0;
     unsigned char *data = size ? rs_arena_alloc(arena, size + 1) : NULL;
     ssize_t got = data ? rs_sys_pread(fd, data, size, 0) : -1;
     rs_sys_close(fd);
@@ -176,22 +181,41 @@ static bool read_file(const char *path, struct rs_arena *arena, struct rs_bytes 
     return true;
 }
 
-void rs_loaded_file(const struct rs_load *load, const char *path)
+/* The file that the driver has read is read once more, for what is in it. */
+static void look_at_file(const struct rs_load *load, const char *path,
+                         const struct rs_module_file *file)
 {
     struct rs_arena arena;
     struct rs_bytes bytes;
+    struct stat found;
     bool large;
-    count_load(load);
-    rs_count(RS_C_loads_file, 1);
-    rs_arena_init(&arena, IMAGE_MAX + (1 << 16));
-    if (read_file(path, &arena, &bytes, &large)) {
+    rs_arena_init(&arena, RS_MODULE_MAX + (1 << 16));
+    if (read_file(path, &arena, &bytes, &large, &found)) {
         struct rs_reader reader;
         rs_reader_bytes(&reader, bytes);
-        look_at(load, &reader, bytes.data);
+        const struct rs_module *module = look_at(load, &reader, bytes.data);
+        bytes.size--;
+        if (module && load->good && file->managed && !file->stored)
+            rs_stow_file(rs_node_if_tied(), module, path, &found, bytes);
     } else {
         rs_count(large ? RS_C_loads_large : RS_C_loads_unknown, 1);
     }
     rs_arena_free(&arena);
+}
+
+void rs_loaded_file(const struct rs_load *load, const char *path, const struct rs_module_file *file,
+                    bool served)
+{
+    count_load(load);
+    rs_count(RS_C_loads_file, 1);
+    rs_count(RS_C_loads_served, served);
+    if (served) {
+        struct rs_reader reader;
+        rs_reader_bytes(&reader, (struct rs_bytes){file->bytes.data, file->bytes.size + 1});
+        (void)look_at(load, &reader, file->bytes.data);
+    } else {
+        look_at_file(load, path, file);
+    }
 }
 
 void rs_unloaded(const struct rs_load *load, const void *module)

@@ -7,6 +7,8 @@
 #ifndef RS_RANK_LOAD_H
 #define RS_RANK_LOAD_H
 
+#include "rank/stow.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,8 +32,10 @@ struct rs_load {
 /* From memory: IMAGE is what the driver was given, and may be anything; the caller still holds it.
  */
 void rs_loaded_image(const struct rs_load *load, const void *image);
-/* From the file PATH, which may be NULL. */
-void rs_loaded_file(const struct rs_load *load, const char *path);
+/* From the file PATH, which may be NULL; FILE is what was known of it before. SERVED: the driver
+ * was given FILE's bytes instead. */
+void rs_loaded_file(const struct rs_load *load, const char *path, const struct rs_module_file *file,
+                    bool served);
 
 /* MODULE, or a library, was unloaded. */
 void rs_unloaded(const struct rs_load *load, const void *module);

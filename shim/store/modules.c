@@ -10,7 +10,7 @@
 
 enum { FREE, FILLING, READY };
 enum { WINDOW = 32, DEAD_S = 10, UNUSED_S = 60 };
-enum { MAPPED = 1, NAMED = 2 }; /* flags */
+enum { MAPPED = 1, NAMED = 2, KEPT = 4 }; /* flags */
 
 /* An index, and the low bits of a generation. */
 enum { TICKET_GENERATION_BITS = 8 };
@@ -95,6 +95,7 @@ static void fill(struct rs_module *module, const struct rs_hash128 *name,
                           memory_order_release);
     atomic_store_explicit(&module->kernels, facts->kernels, memory_order_release);
     atomic_store_explicit(&module->used_s, now, memory_order_release);
+    atomic_store_explicit(&module->first, 0, memory_order_release);
     rs_text_put(module->kernel, sizeof(module->kernel), facts->kernel);
 }
 
@@ -141,6 +142,15 @@ static void mark_rank(struct rs_module *module, const struct rs_slot *slot)
     }
 }
 
+/* Never 0. Two processes may have one mark; then one of them counts for both. */
+static uint32_t mark_of(const struct rs_slot *slot)
+{
+    uint64_t mark = atomic_load_explicit(&slot->start, memory_order_relaxed);
+    mark = (mark ^ atomic_load_explicit(&slot->space, memory_order_relaxed)) << 24 ^
+           (uint32_t)atomic_load_explicit(&slot->pid, memory_order_relaxed);
+    return (uint32_t)(mark * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1;
+}
+
 void rs_module_count(struct rs_module *module, const struct rs_slot *slot, bool good, uint64_t ns,
                      unsigned refused_by)
 {
@@ -155,8 +165,29 @@ void rs_module_count(struct rs_module *module, const struct rs_slot *slot, bool 
     }
     atomic_fetch_add_explicit(&module->loads, 1, memory_order_relaxed);
     if (slot) {
+        uint32_t nobody = 0;
         mark_rank(module, slot);
+        if (atomic_load_explicit(&module->first, memory_order_relaxed) == nobody) {
+            (void)atomic_compare_exchange_strong(&module->first, &nobody, mark_of(slot));
+        }
     }
+}
+
+bool rs_module_shared(const struct rs_module *module, const struct rs_slot *slot)
+{
+    uint32_t first = atomic_load_explicit(&module->first, memory_order_relaxed);
+    return first != 0 && first != mark_of(slot);
+}
+
+bool rs_module_keep(struct rs_module *module)
+{
+    return !(atomic_load_explicit(&module->flags, memory_order_relaxed) & KEPT) &&
+           !(atomic_fetch_or(&module->flags, KEPT) & KEPT);
+}
+
+void rs_module_not_kept(struct rs_module *module)
+{
+    atomic_fetch_and(&module->flags, ~(uint32_t)KEPT);
 }
 
 uint32_t rs_module_ticket(const struct rs_store *store, const struct rs_module *module)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of modules: what this node has loaded onto its GPUs, by content. Statistics only;
- * nothing is decided by it. No lock: an entry is taken by one compare-and-swap, filled and then
- * shown. A process that dies in between leaves an entry that can be taken again ten seconds later.
+ * The table of modules: what this node has loaded onto its GPUs, by content. Statistics, and which
+ * modules the artifact store is to keep. No lock: an entry is taken by one compare-and-swap, filled
+ * and then shown. A process that dies in between leaves an entry that can be taken again ten
+ * seconds later.
  *
  * No function allocates, blocks or touches errno. All are thread safe.
  */
@@ -35,6 +36,14 @@ struct rs_module *rs_module_add(struct rs_store *store, const struct rs_hash128 
  * compute capability (90 for 9.0) of a device that can't run it; 0: it is not known to be so. */
 void rs_module_count(struct rs_module *module, const struct rs_slot *slot, bool good, uint64_t ns,
                      unsigned refused_by);
+
+/* Whether a process other than that of SLOT was the first to load it. */
+bool rs_module_shared(const struct rs_module *module, const struct rs_slot *slot);
+
+/* True for the one caller on this node that is to put the module into the artifact store, until
+ * somebody says that it could not. */
+bool rs_module_keep(struct rs_module *module);
+void rs_module_not_kept(struct rs_module *module);
 
 /* Names the first kernel of the module that TICKET was given for, if it has no name yet and is
  * still that one. */

@@ -16,14 +16,14 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 6);
+    cr_assert_eq(RANKSHARE_LAYOUT, 7);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
  * next boot: an upgrade without a new layout number would go on without leases. */
 Test(layout, counters)
 {
-    cr_assert_eq(RS_COUNTER_COUNT, 105);
+    cr_assert_eq(RS_COUNTER_COUNT, 107);
 }
 
 Test(layout, header)
@@ -221,7 +221,7 @@ Test(layout, module)
     AT(rs_module, failed, 80, 4);
     AT(rs_module, refused_by, 84, 4);
     AT(rs_module, used_s, 88, 4);
-    AT(rs_module, reserved, 92, 4);
+    AT(rs_module, first, 92, 4);
     AT(rs_module, kernel, 96, 96);
     cr_assert_eq(sizeof(struct rs_module), 192);
 }

@@ -84,6 +84,44 @@ Test(modules, ranks_are_bits)
     fixture_close(&f);
 }
 
+/* Who loads a module after another process has, and who of these is to keep it. */
+Test(modules, kept_once_two_processes_have_it)
+{
+    struct fixture f;
+    struct rs_hash128 one = name(4, 4);
+    fixture_open(&f, "kept");
+    struct rs_slot *slot = fixture_slot(&f, "job", 0);
+    struct rs_slot other = {.pid = slot->pid + 1, .start = slot->start, .space = slot->space};
+    struct rs_slot later = {.pid = slot->pid, .start = slot->start + 1, .space = slot->space};
+    struct rs_module *module = rs_module_add(&f.store, &one, &facts);
+    cr_assert_not(rs_module_shared(module, slot), "nobody has loaded it");
+    rs_module_count(module, slot, false, 1, 0);
+    cr_assert_not(rs_module_shared(module, &other), "the driver has not taken it");
+    rs_module_count(module, slot, true, 1, 0);
+    rs_module_count(module, slot, true, 1, 0);
+    cr_assert_not(rs_module_shared(module, slot));
+    cr_assert(rs_module_shared(module, &other));
+    cr_assert(rs_module_shared(module, &later), "a pid that was given away again");
+    rs_module_count(module, &other, true, 1, 0);
+    cr_assert_not(rs_module_shared(module, slot), "the first one is enough");
+    cr_assert(rs_module_keep(module));
+    cr_assert_not(rs_module_keep(module));
+    rs_module_not_kept(module);
+    cr_assert(rs_module_keep(module));
+    /* The next tenant of the entry begins anew. */
+    module->used_s -= 100;
+    module->low = 4 + RS_MODULES;
+    for (uint64_t i = 0; i < 31; i++) {
+        struct rs_hash128 more = name(5, i);
+        cr_assert_not_null(rs_module_add(&f.store, &more, &facts));
+    }
+    struct rs_hash128 next = name(4, 1000);
+    cr_assert_eq(rs_module_add(&f.store, &next, &facts), module);
+    cr_expect(rs_module_keep(module));
+    cr_expect_not(rs_module_shared(module, &other));
+    fixture_close(&f);
+}
+
 /* What begins in one window of 32 places fits there and no further, as long as all of it is new. */
 Test(modules, full_window)
 {

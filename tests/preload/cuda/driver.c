@@ -96,9 +96,25 @@ static void call_itself(unsigned way)
     told = kept;
 }
 
+static void trace(const char *name)
+{
+    size_t length = strlen(told.trace);
+    snprintf(told.trace + length, sizeof told.trace - length, " %s", name);
+}
+
+/* What NAME answers because a test wants just that function to fail; SUBJECT: an image, or NULL. */
+static CUresult failure(const char *name, const char *image)
+{
+    bool now = told.failing &&
+               (strcmp(told.failing, "ELF") == 0 ? image != NULL && memcmp(image, "\177ELF", 4) == 0
+                                                 : strcmp(told.failing, name) == 0);
+    return now ? told.failing_result : SUCCESS;
+}
+
 static CUresult act(const char *name, int role, void **made, const void *subject,
                     const uint64_t *arguments, unsigned count)
 {
+    trace(name);
     told.name = name;
     told.calls++;
     told.count = count;
@@ -109,8 +125,11 @@ static CUresult act(const char *name, int role, void **made, const void *subject
         call_itself(told.within);
     if (told.writes && made)
         *made = (void *)(uintptr_t)0xbad;
-    if (told.result)
-        return told.result;
+    CUresult result = failure(name, role == ROLE_image ? subject : NULL);
+    if (result == SUCCESS)
+        result = told.result;
+    if (result)
+        return result;
     if (role == ROLE_file && !readable(subject))
         return FILE_NOT_FOUND;
     if (made)
@@ -150,28 +169,68 @@ static CUresult act(const char *name, int role, void **made, const void *subject
 /* What else the library may ask: the one device is of compute capability 9.0. */
 API CUresult cuCtxGetDevice(int *device);
 API CUresult cuDeviceGetAttribute(int *value, int attribute, int device);
+API CUresult cuDeviceGetCount(int *count);
+API CUresult cuDriverGetVersion(int *version);
+API CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values,
+                             CUlinkState *state);
+API CUresult cuLinkDestroy(CUlinkState state);
+
+static CUresult question(const char *name)
+{
+    trace(name);
+    told.asked++;
+    return failure(name, NULL);
+}
 
 CUresult cuCtxGetDevice(int *device)
 {
-    told.asked++;
     *device = 0;
-    return SUCCESS;
+    return question("cuCtxGetDevice");
 }
 
 CUresult cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     enum { MAJOR = 75 };
-    told.asked++;
     *value = attribute == MAJOR ? 9 : 0;
-    return device == 0 ? SUCCESS : INVALID_VALUE;
+    return device == 0 ? question("cuDeviceGetAttribute") : INVALID_VALUE;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+    *count = 1;
+    return question("cuDeviceGetCount");
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = FAKE_VERSION;
+    return question("cuDriverGetVersion");
+}
+
+CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values, CUlinkState *state)
+{
+    (void)count;
+    (void)options;
+    (void)values;
+    trace("cuLinkCreate_v2");
+    *state = (CUlinkState)(uintptr_t)0x11;
+    return failure("cuLinkCreate_v2", NULL);
+}
+
+CUresult cuLinkDestroy(CUlinkState state)
+{
+    (void)state;
+    trace("cuLinkDestroy");
+    return failure("cuLinkDestroy", NULL);
 }
 
 static CUresult linked(CUlinkState link, void **image, size_t *size)
 {
     (void)link;
-    (void)image;
+    if (told.linked && image)
+        *image = (void *)(uintptr_t)told.linked;
     if (size)
-        *size = 4711;
+        *size = told.linked ? told.linked_size : 4711;
     return SUCCESS;
 }
 

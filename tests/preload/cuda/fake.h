@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { FAKE_ARGUMENTS = 8, FAKE_THREADS = 64 };
+enum { FAKE_ARGUMENTS = 8, FAKE_TRACE = 512 };
 
 struct fake {
     /* What the next calls answer, in this thread. */
@@ -16,12 +16,17 @@ struct fake {
     unsigned slow_ms; /* how long they take */
     unsigned within; /* what a load calls meanwhile: 1 by dlsym on itself, 2 by its exported name */
     unsigned writes; /* 1: even a failing call has written where its result would go */
+    const char *failing;     /* NULL, or the one function that fails; "ELF": loads of a cubin */
+    unsigned failing_result; /* with this */
+    const void *linked;      /* what the linker makes; NULL: nothing that can be read */
+    uint64_t linked_size;
     /* What they were asked, in this thread. */
     const char *name; /* of the latest function */
     unsigned calls;
     unsigned count; /* of its arguments */
     uint64_t arguments[FAKE_ARGUMENTS];
-    unsigned asked; /* questions about devices, which no test asks itself */
+    unsigned asked;         /* questions about devices, which no test asks itself */
+    char trace[FAKE_TRACE]; /* the functions called, behind one another; a test may empty it */
 };
 
 /* The calling thread's. Not a name of the driver. */

@@ -115,6 +115,11 @@ static void step(const char *how, const char *path)
         try(how, data);
     } else if (strcmp(how, "file") == 0) {
         load_path(how, "cuModuleLoad", path);
+    } else if (strcmp(how, "file-library") == 0) {
+        void *library = (void *)0x5e7;
+        unsigned result = ((load_library *)dlsym(driver, "cuLibraryLoadFromFile"))(
+            &library, path, NULL, NULL, 0, NULL, NULL, 0);
+        printf("%s %u %s\n", how, result, library == (void *)0x5e7 ? "kept" : "new");
     } else if (strcmp(how, "library") == 0) {
         void *library;
         printf("%s %u\n", how,
@@ -141,6 +146,9 @@ static void step(const char *how, const char *path)
         large();
     } else if (strcmp(how, "questions") == 0) {
         printf("questions %u\n", fake->asked);
+    } else if (strcmp(how, "trace") == 0) {
+        printf("trace%s\n", fake->trace);
+        fake->trace[0] = '\0';
     } else if (strncmp(how, "refused", 7) == 0) {
         fake->result = (unsigned)atoi(how + 7);
         try(how, data);

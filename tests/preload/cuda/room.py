@@ -71,7 +71,8 @@ def build_driver(folder, version):
     script = os.path.join(folder, 'map')
     with open(script, 'w') as out:
         names = [row['name'] for row in table() if int(row['since']) <= version]
-        out.write('{ global: fake_state; fake_function; cuCtxGetDevice; cuDeviceGetAttribute; %s; local: *; };\n' % '; '.join(names))
+        out.write('{ global: fake_state; fake_function; cuCtxGetDevice; cuDeviceGetAttribute; cuDeviceGetCount; cuDriverGetVersion; '
+                  'cuLinkCreate_v2; cuLinkDestroy; %s; local: *; };\n' % '; '.join(names))
     compile_to(os.path.join(folder, 'libcuda.so.1'), 'driver.c', '-DFAKE_VERSION=%d' % version, '-shared', '-fPIC',
                '-Wl,-Bsymbolic-functions', '-Wl,-soname,libcuda.so.1', '-Wl,--version-script=' + script, '-ldl')
 
@@ -86,6 +87,8 @@ class Room:
         compile_to(os.path.join(folder, 'roads'), 'roads.c', '-ldl', '-lpthread')
         compile_to(os.path.join(folder, 'roads-linked'), 'roads.c', '-DLINKED', '-L' + newest, '-l:libcuda.so.1', '-ldl', '-lpthread')
         compile_to(os.path.join(folder, 'load'), 'load.c', '-ldl')
+        compile_to(os.path.join(folder, 'instead'), 'instead.c', '-ldl')
+        compile_to(os.path.join(folder, 'instead-linked'), 'instead.c', '-DLINKED', '-L' + newest, '-l:libcuda.so.1', '-ldl')
         image = os.path.join(TOP, 'tests', 'data', 'images', 'plain.sm_90.cubin')
         compile_to(os.path.join(folder, 'embedded.so'), 'embedded.c', '-DIMAGE="%s"' % image, '-shared', '-Wl,--build-id')
         compile_to(os.path.join(folder, 'stub.so'), 'stub.c', '-shared', '-fPIC', '-ldl')

@@ -21,6 +21,7 @@ from room import CASES, Failed, Room, Skipped  # noqa: E402
 import cases  # noqa: E402,F401
 import cases_beside  # noqa: E402,F401
 import cases_modules  # noqa: E402,F401
+import cases_stow  # noqa: E402,F401
 import cases_table  # noqa: E402,F401
 
 

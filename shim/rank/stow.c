@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank/stow.h"
+
+#include "base/state.h"
+#include "base/sys.h"
+#include "image/cubin.h"
+#include "rank/count.h"
+#include "rank/parcel.h"
+#include "rank/where.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* A process that finds no room so often tries no more: each try looks for what may be evicted. */
+enum { IN_VAIN_MAX = 3 };
+static _Atomic(int) in_vain;
+
+/* More than the chunk that waits for the next arena. */
+enum { ARENA_MAX = 32 << 20 };
+
+/* What is loaded belongs to no directory and to no job. */
+static const struct rs_origin anywhere = {.job = RS_NO_JOB};
+
+static bool has_store(const struct rs_node *node)
+{
+    return node && node->slot && rs_config.size != 0;
+}
+
+/* ---- put and find ------------------------------------------------------------------------------
+ */
+
+bool rs_stow(struct rs_node *node, const struct rs_artifact_key *key, struct rs_part_in *part)
+{
+    if (!has_store(node) || atomic_load_explicit(&in_vain, memory_order_relaxed) >= IN_VAIN_MAX)
+        return false;
+    enum rs_put_result result =
+        rs_artifact_put(&node->store, node->slot, key, &anywhere, 0, part, 1);
+    if (result == RS_PUT_NO_ROOM)
+        atomic_fetch_add(&in_vain, 1);
+    rs_count(RS_C_modules_stored, result == RS_PUT_STORED);
+    return result == RS_PUT_STORED || result == RS_PUT_THERE;
+}
+
+/* Part I of ARTIFACT, if it is no larger than what is ever put. */
+static bool read_part(struct rs_artifact *artifact, unsigned i, struct rs_arena *arena,
+                      struct rs_bytes *bytes)
+{
+    size_t size = artifact->parts[i].size;
+    uint8_t *data = size <= RS_MODULE_MAX ? rs_arena_alloc(arena, size + 1) : NULL;
+    if (!data || !rs_artifact_read(artifact, i, data))
+        return false;
+    data[size] = 0;
+    *bytes = (struct rs_bytes){data, size};
+    return true;
+}
+
+bool rs_stow_find(struct rs_node *node, const struct rs_artifact_key *key, struct rs_arena *arena,
+                  struct rs_bytes *bytes)
+{
+    struct rs_artifact artifact;
+    bool found = false;
+    if (has_store(node) &&
+        rs_artifact_find(&node->store, node->slot, key, &anywhere, 0, &artifact)) {
+        found = artifact.count == 1 && read_part(&artifact, 0, arena, bytes);
+        rs_artifact_release(&artifact);
+    }
+    return found;
+}
+
+/* ---- by content --------------------------------------------------------------------------------
+ */
+
+/* As `rankshare stats --modules` prints a module's hash, so that `rankshare inspect` finds it. */
+static struct rs_artifact_key key_of(enum rs_kind kind, const struct rs_hash128 *name)
+{
+    struct rs_artifact_key key = {.kind = kind};
+    for (unsigned i = 0; i < 8; i++) {
+        key.key.bytes[i] = (uint8_t)(name->high >> (56 - 8 * i));
+        key.key.bytes[8 + i] = (uint8_t)(name->low >> (56 - 8 * i));
+    }
+    return key;
+}
+
+/* The same code from two cache directories is one object: see parcel.c. */
+static void note_meaning(struct rs_part_in *part, struct rs_hash128 *meaning)
+{
+    if (rs_cubin_hash((struct rs_bytes){part->data, part->size}, meaning))
+        part->meaning = meaning;
+}
+
+void rs_stow_image(struct rs_node *node, struct rs_module *module, const struct rs_hash128 *name,
+                   const struct rs_image *image)
+{
+    struct rs_hash128 meaning;
+    bool cubin = image->kind == RS_KIND_cubin;
+    if (!has_store(node) || (!cubin && image->kind != RS_KIND_ptx) ||
+        !rs_module_shared(module, node->slot) || !rs_module_keep(module))
+        return;
+    struct rs_part_in part = {
+        .name = cubin ? "module.cubin" : "module.ptx",
+        .data = image->bytes.data,
+        .size = image->bytes.size,
+        .mode = 0666,
+    };
+    if (cubin)
+        note_meaning(&part, &meaning);
+    struct rs_artifact_key key = key_of(image->kind, name);
+    if (!rs_stow(node, &key, &part))
+        rs_module_not_kept(module);
+}
+
+/* ---- by file -----------------------------------------------------------------------------------
+ */
+
+static struct rs_artifact_key key_of_file(const struct stat *st)
+{
+    struct rs_file_id id = rs_file_id_of(st);
+    const uint64_t plain[] = {st->st_dev, id.ino, id.size, id.mtime_ns};
+    struct rs_hash128 hash = rs_hash128_of(plain, sizeof(plain));
+    struct rs_artifact_key key = key_of(RS_KIND_cubin, &hash);
+    memcpy(key.key.bytes + 16, "file", 4); /* not by content */
+    return key;
+}
+
+static const char *name_in(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void rs_stow_file(struct rs_node *node, const struct rs_module *module, const char *path,
+                  const struct stat *st, struct rs_bytes bytes)
+{
+    struct rs_hash128 meaning;
+    if (!has_store(node) || !rs_module_shared(module, node->slot))
+        return;
+    struct rs_artifact_key key = key_of_file(st);
+    struct rs_part_in part = {
+        .name = name_in(path),
+        .data = bytes.data,
+        .size = bytes.size,
+        .mode = st->st_mode & 0777,
+        .file = rs_file_id_of(st),
+    };
+    note_meaning(&part, &meaning);
+    (void)rs_stow(node, &key, &part);
+}
+
+/* The part of ARTIFACT that is this very file. */
+static bool find_part(struct rs_artifact *artifact, const char *name, const struct stat *st,
+                      struct rs_arena *arena, struct rs_bytes *bytes)
+{
+    struct rs_file_id id = rs_file_id_of(st);
+    for (unsigned i = 0; i < artifact->count; i++) {
+        const struct rs_part *part = &artifact->parts[i];
+        if (part->exact && part->size == id.size && strcmp(part->name, name) == 0 &&
+            memcmp(&part->file, &id, sizeof(id)) == 0)
+            return read_part(artifact, i, arena, bytes);
+    }
+    return false;
+}
+
+static bool find_under(struct rs_node *node, const struct rs_artifact_key *key,
+                       const struct rs_origin *origin, const char *name, const struct stat *st,
+                       struct rs_module_file *file)
+{
+    struct rs_artifact artifact;
+    bool there = rs_artifact_find(&node->store, node->slot, key, origin, 0, &artifact);
+    if (there) {
+        (void)find_part(&artifact, name, st, &file->arena, &file->bytes);
+        rs_artifact_release(&artifact);
+    }
+    return there;
+}
+
+/* Put by a rank that loaded it, or with its kernel (`rankshare warm`, ranks with directories of
+ * their own). */
+static void find_file(struct rs_node *node, const struct rs_where *where, const char *name,
+                      const struct stat *st, struct rs_module_file *file)
+{
+    struct rs_artifact_key own = key_of_file(st);
+    struct rs_artifact_key kernel = {.kind = RS_KIND_triton_group, .key = where->key};
+    struct rs_origin root = rs_origin_of(&node->store, node->slot, where->dev, where->ino);
+    file->stored = find_under(node, &own, &anywhere, name, st, file);
+    if (!file->bytes.data)
+        (void)find_under(node, &kernel, &root, name, st, file);
+}
+
+/* The kernel's directory that PATH lies in. In the arena: two paths are too much for a small
+ * thread's stack. */
+static struct rs_where *managed(const char *path, struct rs_arena *arena)
+{
+    static const char tail[] = ".cubin";
+    size_t length = strlen(path), folder = (size_t)(name_in(path) - path);
+    if (length < sizeof(tail) || strcmp(path + length - (sizeof(tail) - 1), tail) != 0 ||
+        folder < 2 || length >= PATH_MAX)
+        return NULL;
+    char *directory = rs_arena_alloc(arena, folder);
+    struct rs_where *where = directory ? rs_arena_alloc(arena, sizeof(*where)) : NULL;
+    if (!where)
+        return NULL;
+    memcpy(directory, path, folder - 1);
+    directory[folder - 1] = '\0';
+    return rs_shape_maybe(directory) && rs_where(AT_FDCWD, directory, where) &&
+                   where->shape == RS_SHAPE_TRITON_DIR
+               ? where
+               : NULL;
+}
+
+void rs_module_file_look(const char *path, struct rs_module_file *file)
+{
+    struct stat st;
+    *file = (struct rs_module_file){0};
+    rs_arena_init(&file->arena, ARENA_MAX);
+    const struct rs_where *where = path ? managed(path, &file->arena) : NULL;
+    struct rs_node *node = where ? rs_node_tie() : NULL;
+    file->managed = where != NULL;
+    if (!has_store(node))
+        return;
+    int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    if (rs_sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        find_file(node, where, name_in(path), &st, file);
+    rs_sys_close(fd);
+}
+
+void rs_module_file_close(struct rs_module_file *file)
+{
+    rs_arena_free(&file->arena);
+}
+
+void rs_stow_forked(void)
+{
+    atomic_store(&in_vain, 0);
+}

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is loaded and what the artifact store keeps of it: one copy of what two processes load, and files from memory."""
+import json
+import os
+import shutil
+
+from cases_modules import expect, image, load, modules
+from room import TOOL, Failed, case, run
+
+KEY = 'A' * 52  # a kernel's directory: base32 of 32 bytes
+
+
+def artifacts(room):
+    listed = json.loads(run([TOOL, 'ls', '--json', '--segment', room.segment]))['artifacts']
+    return sorted((one['kind'], one['key']) for one in listed), listed
+
+
+def objects(room):
+    return json.loads(run([TOOL, 'stats', '--json', '--segment', room.segment]))['artifacts']['objects']
+
+
+@case('stored: what two processes load, once, and under the hash that stats prints')
+def twice(room):
+    cubin, text = image('plain.sm_90.cubin'), image('kernels.sm_80.ptx')
+    load(room, ['heap', cubin, 'heap', cubin, 'heap', text], 0)
+    room.counted(modules_stored=0, artifact_puts=0)
+    for rank in (1, 2, 3):
+        load(room, ['heap', cubin, 'memory', cubin, 'heap', text, 'library', text], rank)
+    room.counted(modules_stored=2, artifact_puts=2, artifact_no_room=0, artifact_busy=0)
+    table, _ = modules(room)
+    keys, listed = artifacts(room)
+    expect('keys', keys, sorted((module['kind'], name + 32 * '0') for name, module in table.items()))
+    for name, module in table.items():
+        told = run([TOOL, 'inspect', '--segment', room.segment, name])
+        if module['kernel'] not in told:
+            raise Failed('no %s in what inspect says of %s:\n%s' % (module['kernel'], name, told))
+    expect('bytes', sorted(one['bytes'] for one in listed), sorted(module['size'] for module in table.values()))
+
+
+@case('stored: equal code from two directories is one object')
+def meaning(room):
+    for rank in (0, 1):
+        load(room, ['heap', image('lines-one.sm_90.cubin'), 'heap', image('lines-two.sm_90.cubin')], rank)
+    room.counted(modules_stored=2)
+    expect('objects', objects(room), 3)  # two lists and one code
+    expect('stored', [kind for kind, _ in artifacts(room)[0]], ['cubin', 'cubin'])
+
+
+@case('stored: not what one process loads alone, nor fat binaries, libraries, failures, or with RANKSHARE_SIZE=0')
+def left_out(room):
+    cubin = image('plain.sm_90.cubin')
+    for rank in (0, 1):
+        load(room, ['heap', image('zstd.fatbin'), 'inside', room.program('embedded.so'), 'large', '-', 'refused209', cubin,
+                    'null', '-', 'garbage', '-'], rank)
+        load(room, ['heap', image('plain.sm_80.cubin')], rank, RANKSHARE_SIZE='0')
+    load(room, ['heap', cubin, 'heap', cubin, 'heap', image('extra.sm_90.cubin')], 0)
+    room.counted(modules_stored=0, artifact_puts=0, artifact_hits=0)
+    expect('artifacts', artifacts(room)[0], [])
+
+
+@case('stored: no room, and the loads go on; after three times nobody tries again')
+def no_room(room):
+    names = ('plain.sm_80.cubin', 'plain.sm_90.cubin', 'plain.sm_90a.cubin', 'extra.sm_90.cubin', 'factor.sm_90.cubin')
+    for rank in (0, 1):
+        load(room, [word for name in names for word in ('heap', image(name))], rank, RANKSHARE_SIZE='1')
+    room.counted(modules_stored=0, artifact_no_room=3)
+
+
+def cache(room, key=KEY, name='plain.sm_90.cubin'):
+    """A kernel's directory in a cache, and its cubin."""
+    root = os.path.join(room.folder, 'triton')
+    os.makedirs(os.path.join(root, key))
+    path = os.path.join(root, key, 'kernel.cubin')
+    shutil.copyfile(image(name), path)
+    return root, path
+
+
+def served(room, steps, rank, root, **environment):
+    """How many loads came from memory; what the driver was asked."""
+    before = room.counters().get('loads_served', 0)
+    command = [room.program('load')] + [str(step) for step in steps] + ['trace', '-']
+    told = room.run(command, 'active', more=dict(environment, RANK=str(rank), TRITON_CACHE_DIR=root))
+    return room.counters()['loads_served'] - before, told.splitlines()[-1].split()[1:]
+
+
+@case('from memory: a file of the cache that two processes have loaded')
+def from_memory(room):
+    root, path = cache(room)
+    expect('first', served(room, ['file', path], 0, root), (0, ['cuModuleLoad']))
+    expect('second', served(room, ['file', path], 1, root), (0, ['cuModuleLoad']))
+    room.counted(modules_stored=2)  # by its content and by its file
+    expect('third', served(room, ['file', path, 'file-library', path], 2, root), (2, ['cuModuleLoadData', 'cuLibraryLoadData']))
+    expect('first again', served(room, ['file', path], 0, root), (1, ['cuModuleLoadData']))
+    link = os.path.join(room.folder, 'link')
+    os.symlink(root, link)
+    expect('by another spelling', served(room, ['file', os.path.join(link, KEY, '..', KEY, 'kernel.cubin')], 3, root),
+           (1, ['cuModuleLoadData']))
+    room.counted(modules_stored=2, loads_file=6, loads_unknown=0, loads_failed=0)
+    table, _ = modules(room)
+    expect('loads', [module['loads'] for module in table.values()], [6])
+
+
+@case('from memory: only while the file is the one that was loaded')
+def another_file(room):
+    root, path = cache(room)
+    for rank in (0, 1):
+        served(room, ['file', path], rank, root)
+    elsewhere = os.path.join(room.folder, 'kernel.cubin')
+    os.rename(path, elsewhere)
+    expect('gone', served(room, ['file', path], 2, root), (0, ['cuModuleLoad']))
+    expect('outside of the cache', served(room, ['file', elsewhere], 2, root), (0, ['cuModuleLoad']))
+    shutil.copyfile(image('factor.sm_90.cubin'), path)
+    expect('another', served(room, ['file', path], 2, root), (0, ['cuModuleLoad']))
+    os.unlink(path)
+    os.rename(elsewhere, path)
+    expect('back', served(room, ['file', path], 2, root), (1, ['cuModuleLoadData']))
+    with open(path, 'r+b') as out:
+        out.write(b'\x7fELF')
+    expect('written to', served(room, ['file', path], 2, root), (0, ['cuModuleLoad']))
+    room.counted(loads_failed=1)  # the one that was gone
+
+
+@case('from memory: code that means the same is not the file')
+def same_meaning(room):
+    root, path = cache(room, name='lines-one.sm_90.cubin')
+    for rank in (0, 1):
+        load(room, ['heap', image('lines-two.sm_90.cubin')], rank)
+    for rank in (0, 1, 2, 2):
+        expect('served', served(room, ['file', path], rank, root), (0, ['cuModuleLoad']))
+    room.counted(modules_stored=3)
+
+
+@case('from memory: a kernel of `rankshare warm\', at the first load')
+def warmed(room):
+    root, path = cache(room)
+    group = {'child_paths': {'kernel.cubin': path}}
+    with open(os.path.join(root, KEY, '__grp__kernel.json'), 'w') as out:
+        json.dump(group, out)
+    run([TOOL, 'warm', '--segment', room.segment, root])
+    expect('first', served(room, ['file', path], 0, root), (1, ['cuModuleLoadData']))
+    before = objects(room)
+    for rank in (1, 2):
+        load(room, ['heap', path], rank)
+    room.counted(modules_stored=1)
+    expect('objects', objects(room), before + 1)  # a list; the code was there
+
+
+def same(road):
+    @case('from memory: every failure of the driver, %s' % road)
+    def test(room):
+        root, path = cache(room)
+        environment = {'TRITON_CACHE_DIR': root}
+        for rank in (0, 1):
+            served(room, ['file', path], rank, root)
+        before = room.counters()['loads_served']
+        command = [room.program('instead-linked' if road == 'linked' else 'instead'), road, path]
+        plain = room.run(command, 'plain', more=environment)
+        for mode in ('inactive', 'active'):
+            room.compare(plain, room.run(command, mode, more=environment), mode)
+        # Where nothing fails, twice two; where one data function fails, the other one; none where every cubin does.
+        expect('served', room.counters()['loads_served'] - before, 4 + 2 * 10 * 2)
+
+
+for each in ('dlsym', 'query', 'linked'):
+    same(each)
