@@ -162,7 +162,7 @@ clean:
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
-	@echo 'targets: all demo test test-long test-torch test-torch-all test-torch-quick test-matrix torch-env test-gpu test-gpu-loads test-gpu-apps unit'
+	@echo 'targets: all demo test test-long test-torch test-torch-all test-torch-quick test-matrix torch-env test-gpu test-gpu-loads test-gpu-apps test-gpu-ptx unit'
 	@echo '         asan ubsan tsan fuzz bench bench-job lint format install uninstall clean'
 
 .PHONY: all test test-long unit asan ubsan tsan sanitized sanitized-unit install uninstall lint format clean help \

@@ -130,7 +130,22 @@ static void add_row(struct table *table, const struct rs_module_view *module)
     table_add(table, text);
 }
 
-void modules_print(const struct modules *modules, FILE *out)
+/* What RANKSHARE_PTX=1 has done. */
+static void print_compiles(const uint64_t *counters, FILE *out)
+{
+    char compiled[FORMAT_MAX], took[FORMAT_MAX], taken[FORMAT_MAX], saved[FORMAT_MAX];
+
+    if (counters[RS_C_ptx_compiled] + counters[RS_C_ptx_taken] + counters[RS_C_ptx_left] == 0)
+        return;
+    fprintf(out, "PTX compiled for all: %s, in %s; compiles saved: %s, some %s",
+            format_count(compiled, counters[RS_C_ptx_compiled]),
+            format_duration(took, counters[RS_C_ptx_compile_ns]),
+            format_count(taken, counters[RS_C_ptx_taken]),
+            format_duration(saved, counters[RS_C_ptx_saved_ns]));
+    fprintf(out, "; left to the driver: %s\n", format_count(taken, counters[RS_C_ptx_left]));
+}
+
+void modules_print(const struct modules *modules, const uint64_t *counters, FILE *out)
 {
     static const char *const heads[] = {"FIRST KERNEL", "KIND",  "FOR",    "KERNELS", "SIZE",
                                         "LOADS",        "RANKS", "FAILED", "DRIVER",  "HASH"};
@@ -157,6 +172,7 @@ void modules_print(const struct modules *modules, FILE *out)
             format_count(loads, sums.loads), ranks, ranks == 1 ? "" : "s",
             format_count(copies, sums.copies), format_bytes(copied, sums.copied_bytes),
             format_duration(time, sums.ns));
+    print_compiles(counters, out);
 }
 
 static json_t *module_json(const struct rs_module_view *module)
@@ -175,19 +191,21 @@ static json_t *module_json(const struct rs_module_view *module)
                      module->refused_by ? json_integer(module->refused_by) : json_null());
 }
 
-void modules_print_json(const struct modules *modules)
+void modules_print_json(const struct modules *modules, const uint64_t *counters)
 {
     struct sums sums = sum(modules);
     json_t *list = json_array();
 
     for (size_t i = 0; i < modules->count; i++)
         json_array_append_new(list, module_json(&modules->list[i]));
-    json_print(json_pack("{s:i, s:o, s:{s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I}}", "schema", 1,
-                         "modules", list, "total", "modules", (json_int_t)modules->count, "bytes",
-                         (json_int_t)sums.bytes, "loads", (json_int_t)sums.loads, "failed",
-                         (json_int_t)sums.failed, "ranks", (int)ranks_of(sums.ranks), "copies",
-                         (json_int_t)sums.copies, "copied_bytes", (json_int_t)sums.copied_bytes,
-                         "driver_ns", (json_int_t)sums.ns));
+    json_print(json_pack(
+        "{s:i, s:o, s:{s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I}}", "schema", 1,
+        "modules", list, "total", "modules", (json_int_t)modules->count, "bytes",
+        (json_int_t)sums.bytes, "loads", (json_int_t)sums.loads, "failed", (json_int_t)sums.failed,
+        "ranks", (int)ranks_of(sums.ranks), "copies", (json_int_t)sums.copies, "copied_bytes",
+        (json_int_t)sums.copied_bytes, "driver_ns", (json_int_t)sums.ns, "ptx_compiled",
+        (json_int_t)counters[RS_C_ptx_compiled], "ptx_taken", (json_int_t)counters[RS_C_ptx_taken],
+        "ptx_saved_ns", (json_int_t)counters[RS_C_ptx_saved_ns]));
 }
 
 void modules_explain(const struct modules *modules,

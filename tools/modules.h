@@ -18,8 +18,9 @@ struct modules {
 void modules_read(const struct rs_store *store, struct modules *modules);
 void modules_free(struct modules *modules);
 
-void modules_print(const struct modules *modules, FILE *out);
-void modules_print_json(const struct modules *modules);
+/* COUNTERS: of all jobs together. */
+void modules_print(const struct modules *modules, const uint64_t *counters, FILE *out);
+void modules_print_json(const struct modules *modules, const uint64_t *counters);
 
 /* Says of each module that was refused for its architecture what it is and where. */
 void modules_explain(const struct modules *modules,

@@ -102,6 +102,19 @@ static json_t *sums_json(const struct rs_artifact_sums *sums)
                      (json_int_t)sums->objects, "bytes", (json_int_t)sums->raw);
 }
 
+static void print_modules(const struct view *view, bool json)
+{
+    uint64_t total[RS_COUNTER_COUNT] = {0};
+
+    for (size_t i = 0; i < view->count; i++)
+        for (int c = 0; c < RS_COUNTER_COUNT; c++)
+            total[c] += view->jobs[i].total[c];
+    if (json)
+        modules_print_json(&view->modules, total);
+    else
+        modules_print(&view->modules, total, stdout);
+}
+
 static void print_json(const struct view *view, const char *only)
 {
     uint64_t total[RS_COUNTER_COUNT] = {0};
@@ -190,10 +203,8 @@ int verb_stats(int argc, char **argv)
     bool missing = arguments.job && !view_find(&view, arguments.job);
     if (missing)
         tool_error(segment, "no job `%s'", arguments.job);
-    else if (arguments.modules && arguments.json)
-        modules_print_json(&view.modules);
     else if (arguments.modules)
-        modules_print(&view.modules, stdout);
+        print_modules(&view, arguments.json);
     else if (arguments.json)
         print_json(&view, arguments.job);
     else

@@ -113,24 +113,53 @@ void *rs_cuda_real(enum rs_cuda function, enum rs_road road, void *caller)
     return found != NULL ? found : look_for_next(function, caller);
 }
 
+void *rs_cuda_symbol(const char *name)
+{
+    rs_dlsym_fn *look = rs_real_dlsym();
+    if (look == NULL || !know_libcuda())
+        return NULL;
+    int saved = errno;
+    void *found = look(atomic_load_explicit(&libcuda_handle, memory_order_acquire), name);
+    if (found == NULL)
+        dlerror();
+    errno = saved;
+    return found;
+}
+
+/* Of device number DEVICE. */
+static bool capability_of(int device, unsigned *major, unsigned *minor)
+{
+    typedef CUresult get_attribute(int *value, int attribute, int device);
+    enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+    get_attribute *attribute = (get_attribute *)rs_cuda_symbol("cuDeviceGetAttribute");
+    int high, low;
+    if (attribute == NULL || attribute(&high, CAPABILITY_MAJOR, device) != 0 ||
+        attribute(&low, CAPABILITY_MINOR, device) != 0 || high <= 0 || low < 0)
+        return false;
+    *major = (unsigned)high;
+    *minor = (unsigned)low;
+    return true;
+}
+
 void rs_cuda_capability(unsigned *major, unsigned *minor)
 {
     typedef CUresult get_device(int *device);
-    typedef CUresult get_attribute(int *value, int attribute, int device);
-    enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
-    rs_dlsym_fn *look = rs_real_dlsym();
-    int device, high, low;
-    *major = *minor = 0;
-    if (look == NULL || !know_libcuda())
-        return;
-    void *handle = atomic_load_explicit(&libcuda_handle, memory_order_acquire);
-    get_device *current = (get_device *)look(handle, "cuCtxGetDevice");
-    get_attribute *attribute = (get_attribute *)look(handle, "cuDeviceGetAttribute");
-    if (current != NULL && attribute != NULL && current(&device) == 0 &&
-        attribute(&high, CAPABILITY_MAJOR, device) == 0 &&
-        attribute(&low, CAPABILITY_MINOR, device) == 0 && high > 0 && low >= 0) {
-        *major = (unsigned)high;
-        *minor = (unsigned)low;
-    }
-    dlerror();
+    get_device *current = (get_device *)rs_cuda_symbol("cuCtxGetDevice");
+    int device;
+    if (current == NULL || current(&device) != 0 || !capability_of(device, major, minor))
+        *major = *minor = 0;
+}
+
+bool rs_cuda_all_devices(unsigned major, unsigned minor)
+{
+    typedef CUresult get_count(int *count);
+    get_count *get = (get_count *)rs_cuda_symbol("cuDeviceGetCount");
+    unsigned high, low;
+    int count;
+    if (get == NULL || get(&count) != 0)
+        return false;
+    for (int i = 0; i < count; i++)
+        if (!capability_of(i, &high, &low) || high != major || low != minor)
+            return false;
+    return true;
 }

@@ -33,6 +33,8 @@ enum rs_cuda_role {
     RS_ROLE_linking,
     RS_ROLE_linked,
     RS_ROLE_query,
+    RS_ROLE_capture,
+    RS_ROLE_captured,
 };
 
 /* Whether NAME is in the table: a cheap look for the dlsym hook. */
@@ -55,6 +57,12 @@ extern void *const rs_cuda_wrappers[RS_ROADS][RS_CUDA_COUNT];
 /* Compute capability of the device of the thread's context; 0 and 0: unknown. Three questions to
  * the driver, none of which touches a stream; only asked when it has refused an image. */
 void rs_cuda_capability(unsigned *major, unsigned *minor);
+
+/* Whether all devices that the process sees are of that kind. */
+bool rs_cuda_all_devices(unsigned major, unsigned minor);
+
+/* Another function of libcuda's; NULL: this driver has none. errno is preserved. */
+void *rs_cuda_symbol(const char *name);
 
 /* Whether the calling thread is inside a wrapper's call of the driver. What the driver itself calls
  * and looks up meanwhile is its own affair. */

@@ -7,6 +7,7 @@
 #include "hook/cuda.h"
 #include "hook/cuda_instead.h"
 #include "hook/table.h"
+#include "rank/compile.h"
 
 enum {
     CUDA_SUCCESS = 0,
@@ -14,6 +15,8 @@ enum {
     CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
     CUDA_ERROR_INVALID_PTX = 218,
     CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND = 302,
+    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+    CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
 };
 
 /* A driver that calls itself through its exported names, or asks dlsym for them, is not a program
@@ -26,11 +29,14 @@ bool rs_cuda_inside(void)
 }
 
 /* False: the wrapper is a plain call. */
-static bool begin(struct rs_cuda_call *call, enum rs_road road, void *caller)
+static bool begin(struct rs_cuda_call *call, enum rs_cuda_role role, enum rs_road road,
+                  void *caller)
 {
     if (!rs_on() || inside)
         return false;
     inside = true;
+    if (role == RS_ROLE_capture)
+        rs_compile_capture(true);
     *call = (struct rs_cuda_call){.road = road, .caller = caller};
     call->began = rs_sys_clock_ns(CLOCK_MONOTONIC);
     return true;
@@ -42,6 +48,13 @@ static bool refused(enum rs_cuda_role role, CUresult result)
     return (role == RS_ROLE_image || role == RS_ROLE_file) &&
            (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE ||
             result == CUDA_ERROR_INVALID_PTX);
+}
+
+/* Whether a capture that was to end does not go on: these answers say that it is over, too. */
+static bool capture_over(CUresult result)
+{
+    return result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+           result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
 /* A call that has come back. MADE: where the driver has written, if it succeeded. */
@@ -85,6 +98,14 @@ static void end(struct rs_cuda_call *call, const struct outcome *outcome)
     case RS_ROLE_linked:
         rs_linked(&load, role == RS_ROLE_linked);
         break;
+    case RS_ROLE_capture:
+        if (!good)
+            rs_compile_capture(false);
+        break;
+    case RS_ROLE_captured:
+        if (capture_over(outcome->result))
+            rs_compile_capture(false);
+        break;
     case RS_ROLE_query:
         if (made != NULL)
             *outcome->made = rs_cuda_answer(made);
@@ -102,7 +123,7 @@ static void end(struct rs_cuda_call *call, const struct outcome *outcome)
         struct rs_cuda_call call;                                                                  \
         if (real == NULL)                                                                          \
             return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;                                      \
-        if (!begin(&call, road, caller))                                                           \
+        if (!begin(&call, RS_ROLE_##role, road, caller))                                           \
             return real arguments;                                                                 \
         CUresult result = RS_INSTEAD(name) ? CUDA_SUCCESS : real arguments;                        \
         const struct outcome outcome = {RS_ROLE_##role, result, (void **)(made), about, subject};  \

@@ -15,9 +15,6 @@
 enum { IN_VAIN_MAX = 3 };
 static _Atomic(int) in_vain;
 
-/* More than the chunk that waits for the next arena. */
-enum { ARENA_MAX = 32 << 20 };
-
 /* What is loaded belongs to no directory and to no job. */
 static const struct rs_origin anywhere = {.job = RS_NO_JOB};
 
@@ -29,16 +26,16 @@ static bool has_store(const struct rs_node *node)
 /* ---- put and find ------------------------------------------------------------------------------
  */
 
-bool rs_stow(struct rs_node *node, const struct rs_artifact_key *key, struct rs_part_in *part)
+enum rs_put_result rs_stow(struct rs_node *node, const struct rs_artifact_key *key,
+                           const struct rs_part_in *part)
 {
     if (!has_store(node) || atomic_load_explicit(&in_vain, memory_order_relaxed) >= IN_VAIN_MAX)
-        return false;
+        return RS_PUT_NO_ROOM;
     enum rs_put_result result =
         rs_artifact_put(&node->store, node->slot, key, &anywhere, 0, part, 1);
     if (result == RS_PUT_NO_ROOM)
         atomic_fetch_add(&in_vain, 1);
-    rs_count(RS_C_modules_stored, result == RS_PUT_STORED);
-    return result == RS_PUT_STORED || result == RS_PUT_THERE;
+    return result;
 }
 
 /* Part I of ARTIFACT, if it is no larger than what is ever put. */
@@ -55,13 +52,15 @@ static bool read_part(struct rs_artifact *artifact, unsigned i, struct rs_arena 
 }
 
 bool rs_stow_find(struct rs_node *node, const struct rs_artifact_key *key, struct rs_arena *arena,
-                  struct rs_bytes *bytes)
+                  struct rs_bytes *bytes, struct rs_file_id *id)
 {
     struct rs_artifact artifact;
     bool found = false;
     if (has_store(node) &&
         rs_artifact_find(&node->store, node->slot, key, &anywhere, 0, &artifact)) {
         found = artifact.count == 1 && read_part(&artifact, 0, arena, bytes);
+        if (found)
+            *id = artifact.parts[0].file;
         rs_artifact_release(&artifact);
     }
     return found;
@@ -105,7 +104,9 @@ void rs_stow_image(struct rs_node *node, struct rs_module *module, const struct 
     if (cubin)
         note_meaning(&part, &meaning);
     struct rs_artifact_key key = key_of(image->kind, name);
-    if (!rs_stow(node, &key, &part))
+    enum rs_put_result result = rs_stow(node, &key, &part);
+    rs_count(RS_C_modules_stored, result == RS_PUT_STORED);
+    if (result != RS_PUT_STORED && result != RS_PUT_THERE)
         rs_module_not_kept(module);
 }
 
@@ -143,7 +144,7 @@ void rs_stow_file(struct rs_node *node, const struct rs_module *module, const ch
         .file = rs_file_id_of(st),
     };
     note_meaning(&part, &meaning);
-    (void)rs_stow(node, &key, &part);
+    rs_count(RS_C_modules_stored, rs_stow(node, &key, &part) == RS_PUT_STORED);
 }
 
 /* The part of ARTIFACT that is this very file. */
@@ -211,7 +212,7 @@ void rs_module_file_look(const char *path, struct rs_module_file *file)
 {
     struct stat st;
     *file = (struct rs_module_file){0};
-    rs_arena_init(&file->arena, ARENA_MAX);
+    rs_arena_init(&file->arena, RS_STOW_MEMORY);
     const struct rs_where *where = path ? managed(path, &file->arena) : NULL;
     struct rs_node *node = where ? rs_node_tie() : NULL;
     file->managed = where != NULL;

@@ -21,6 +21,9 @@
  * and a load must not become slower by a share that one would notice. */
 enum { RS_MODULE_MAX = 8 << 20 };
 
+/* What an arena may take in which one of them lies: more than the chunk that waits for the next. */
+enum { RS_STOW_MEMORY = 32 << 20 };
+
 /* A file that a program names to the driver. All zero: nothing is known of it. */
 struct rs_module_file {
     struct rs_arena arena;
@@ -44,12 +47,14 @@ void rs_stow_image(struct rs_node *node, struct rs_module *module, const struct 
 void rs_stow_file(struct rs_node *node, const struct rs_module *module, const char *path,
                   const struct stat *st, struct rs_bytes bytes);
 
-/* One part under KEY, for every process of this node. MEANING may be NULL. True: it is there. */
-bool rs_stow(struct rs_node *node, const struct rs_artifact_key *key, struct rs_part_in *part);
+/* One part under KEY, for every process of this node. */
+enum rs_put_result rs_stow(struct rs_node *node, const struct rs_artifact_key *key,
+                           const struct rs_part_in *part);
 
-/* The one part that lies under KEY into ARENA, with a zero byte behind. */
+/* The one part that lies under KEY into ARENA, with a zero byte behind; *ID is what came with it.
+ */
 bool rs_stow_find(struct rs_node *node, const struct rs_artifact_key *key, struct rs_arena *arena,
-                  struct rs_bytes *bytes);
+                  struct rs_bytes *bytes, struct rs_file_id *id);
 
 /* In a fork child. */
 void rs_stow_forked(void);

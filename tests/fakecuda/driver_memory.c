@@ -192,16 +192,33 @@ FK_API int cuStreamGetCtx(void *stream, struct fk_context **context)
     return FK_OK;
 }
 
-FK_API int cuStreamBeginCapture_v2(void *stream, int mode)
-{
-    (void)mode;
-    return fk_capture_begin(stream);
-}
-
-FK_API int cuStreamEndCapture(void *stream, void **graph)
-{
-    return fk_capture_end(stream, graph);
-}
+/* There are no default streams here, so the variants for them are the same. */
+#define CAPTURES(variant)                                                                          \
+    FK_API int cuStreamBeginCapture##variant(void *stream)                                         \
+    {                                                                                              \
+        return fk_capture_begin(stream);                                                           \
+    }                                                                                              \
+    FK_API int cuStreamBeginCapture_v2##variant(void *stream, int mode)                            \
+    {                                                                                              \
+        (void)mode;                                                                                \
+        return fk_capture_begin(stream);                                                           \
+    }                                                                                              \
+    FK_API int cuStreamBeginCaptureToGraph##variant(void *stream, void *graph, const void *nodes,  \
+                                                    const void *edges, size_t count, int mode)     \
+    {                                                                                              \
+        (void)graph;                                                                               \
+        (void)nodes;                                                                               \
+        (void)edges;                                                                               \
+        (void)count;                                                                               \
+        (void)mode;                                                                                \
+        return fk_capture_begin(stream);                                                           \
+    }                                                                                              \
+    FK_API int cuStreamEndCapture##variant(void *stream, void **graph)                             \
+    {                                                                                              \
+        return fk_capture_end(stream, graph);                                                      \
+    }
+CAPTURES()
+CAPTURES(_ptsz)
 
 FK_API int cuStreamIsCapturing(void *stream, int *status)
 {

@@ -114,7 +114,7 @@ def module_cases(context):
                        "driver_ns": 2000005, "refused_by": 120}, add
         assert (mul["arch"], mul["loads"], mul["ranks"], mul["refused_by"]) == ("sm_80", 2, 2, None), mul
         assert (library["library"], library["arch"], library["kernels"], library["ranks"]) == (True, None, None, 1), library
-        assert document["total"] == {"modules": 3, "bytes": 1018852, "loads": 5, "failed": 1, "ranks": 2, "copies": 2,
+        assert document["total"] == {"modules": 3, "bytes": 1018852, "loads": 5, "failed": 1, "ranks": 2, "copies": 2, "ptx_compiled": 0, "ptx_taken": 0, "ptx_saved_ns": 0,
                                      "copied_bytes": 18852, "driver_ns": 9000005}, document["total"]
 
     yield "stats --modules: values as JSON", values

@@ -16,14 +16,14 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 7);
+    cr_assert_eq(RANKSHARE_LAYOUT, 8);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
  * next boot: an upgrade without a new layout number would go on without leases. */
 Test(layout, counters)
 {
-    cr_assert_eq(RS_COUNTER_COUNT, 107);
+    cr_assert_eq(RS_COUNTER_COUNT, 112);
 }
 
 Test(layout, header)

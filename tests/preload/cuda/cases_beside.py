@@ -2,6 +2,7 @@
 """Other libraries beside us, libcuda late or absent, programs that have nothing to do with it."""
 import glob
 import os
+import re
 import sys
 
 from cases import books
@@ -119,4 +120,15 @@ def pretended(room):
     text = run([sys.executable, os.path.join(TOP, 'tests', 'gpu', 'loads.py'), '--library', LIBRARY, '--tool', TOOL, '--pretended'],
                env=environment)
     if not text.endswith('42 passed, 0 failed, 0 skipped\n'):
+        raise Failed(text)
+
+
+@case('the driver of the torch tests: PTX with RANKSHARE_PTX=1 where nothing can be compiled')
+def uncompiled(room):
+    stubs = os.path.join(room.folder, 'stubs')
+    run([sys.executable, os.path.join(TOP, 'tests', 'fakecuda', 'mkstubs.py'), stubs, '--cc', ' '.join(CC)])
+    environment = dict(room.environment('plain', 'none', None, None), LD_LIBRARY_PATH=stubs, CC=CC[0])
+    text = run([sys.executable, os.path.join(TOP, 'tests', 'gpu', 'ptx.py'), '--library', LIBRARY, '--tool', TOOL, '--pretended'],
+               env=environment)
+    if not re.search(r'\n(126|144) passed, 0 failed\n$', text):  # without and with nvcc
         raise Failed(text)

@@ -15,7 +15,17 @@
 #define API __attribute__((visibility("default")))
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, FILE_NOT_FOUND = 301, NOT_FOUND = 500 };
-enum { ROLE_image, ROLE_file, ROLE_unload, ROLE_lookup, ROLE_linking, ROLE_linked, ROLE_query };
+enum {
+    ROLE_image,
+    ROLE_file,
+    ROLE_unload,
+    ROLE_lookup,
+    ROLE_linking,
+    ROLE_linked,
+    ROLE_query,
+    ROLE_capture,
+    ROLE_captured
+};
 
 static __thread struct fake told;
 static uintptr_t handles;
@@ -53,23 +63,33 @@ void *fake_function(const char *name)
     return NULL;
 }
 
-/* The newest one that the caller may know. */
-static void *answer(const char *symbol, int version)
+static bool per_thread(const struct row *row)
 {
+    return strstr(row->name, "_ptsz") != NULL;
+}
+
+/* The newest one that the caller may know, for per-thread streams where there is such a one. */
+static void *answer(const char *symbol, int version, cuuint64_t flags)
+{
+    enum { PER_THREAD = 2 };
     const struct row *best = NULL;
-    for (size_t i = 0; symbol && i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(rows[i].base, symbol) == 0 && rows[i].since <= version &&
-            rows[i].since <= FAKE_VERSION && (!best || rows[i].since > best->since))
-            best = &rows[i];
+    for (size_t i = 0; symbol && i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *row = &rows[i];
+        if (strcmp(row->base, symbol) != 0 || row->since > version || row->since > FAKE_VERSION ||
+            (per_thread(row) && flags != PER_THREAD))
+            continue;
+        if (!best || row->since > best->since || (row->since == best->since && per_thread(row)))
+            best = row;
+    }
     return best ? best->function : NULL;
 }
 
-static CUresult query(const char *symbol, void **function, int version,
+static CUresult query(const char *symbol, void **function, int version, cuuint64_t flags,
                       CUdriverProcAddressQueryResult *status, bool second)
 {
-    *function = answer(symbol, version);
+    *function = answer(symbol, version, flags);
     if (status)
-        *status = *function ? 0 : answer(symbol, FAKE_VERSION) ? 2 : 1;
+        *status = *function ? 0 : answer(symbol, FAKE_VERSION, flags) ? 2 : 1;
     return *function || second ? SUCCESS : NOT_FOUND;
 }
 
@@ -134,7 +154,8 @@ static CUresult act(const char *name, int role, void **made, const void *subject
         return FILE_NOT_FOUND;
     if (made)
         *made = (void *)(0x100000 + __atomic_add_fetch(&handles, 16, __ATOMIC_RELAXED));
-    return made || role == ROLE_unload || role == ROLE_linking ? SUCCESS : INVALID_VALUE;
+    bool makes_nothing = role == ROLE_unload || role == ROLE_linking || role == ROLE_capture;
+    return made || makes_nothing ? SUCCESS : INVALID_VALUE;
 }
 
 #define COUNT_(a, b, c, d, e, f, g, h, n, ...) n
@@ -153,20 +174,24 @@ static CUresult act(const char *name, int role, void **made, const void *subject
 #define WORDS_8(a, ...)                        W(a), WORDS_7(__VA_ARGS__)
 
 /* The resolvers write where they are told and to their status; everything else through act(). */
-#define EXTRA_image(...)                          SUCCESS
-#define EXTRA_file(...)                           SUCCESS
-#define EXTRA_unload(...)                         SUCCESS
-#define EXTRA_lookup(...)                         SUCCESS
-#define EXTRA_linking(...)                        SUCCESS
-#define EXTRA_linked(...)                         linked(__VA_ARGS__)
-#define EXTRA_query(...)                          QUERY(COUNT(__VA_ARGS__), __VA_ARGS__)
-#define QUERY(n, ...)                             QUERY_(n, __VA_ARGS__)
-#define QUERY_(n, ...)                            QUERY_##n(__VA_ARGS__)
-#define QUERY_4(symbol, function, version, flags) query(symbol, function, version, NULL, false)
+#define EXTRA_image(...)    SUCCESS
+#define EXTRA_file(...)     SUCCESS
+#define EXTRA_unload(...)   SUCCESS
+#define EXTRA_lookup(...)   SUCCESS
+#define EXTRA_linking(...)  SUCCESS
+#define EXTRA_capture(...)  SUCCESS
+#define EXTRA_captured(...) SUCCESS
+#define EXTRA_linked(...)   linked(__VA_ARGS__)
+#define EXTRA_query(...)    QUERY(COUNT(__VA_ARGS__), __VA_ARGS__)
+#define QUERY(n, ...)       QUERY_(n, __VA_ARGS__)
+#define QUERY_(n, ...)      QUERY_##n(__VA_ARGS__)
+#define QUERY_4(symbol, function, version, flags)                                                  \
+    query(symbol, function, version, flags, NULL, false)
 #define QUERY_5(symbol, function, version, flags, status)                                          \
-    query(symbol, function, version, status, true)
+    query(symbol, function, version, flags, status, true)
 
-/* What else the library may ask: the one device is of compute capability 9.0. */
+/* What else the library may ask: the one device is of compute capability 9.0, unless a test says
+ * otherwise. */
 API CUresult cuCtxGetDevice(int *device);
 API CUresult cuDeviceGetAttribute(int *value, int attribute, int device);
 API CUresult cuDeviceGetCount(int *count);
@@ -191,13 +216,13 @@ CUresult cuCtxGetDevice(int *device)
 CUresult cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     enum { MAJOR = 75 };
-    *value = attribute == MAJOR ? 9 : 0;
-    return device == 0 ? question("cuDeviceGetAttribute") : INVALID_VALUE;
+    *value = attribute == MAJOR ? 9 : (int)(device ? told.second - 1 : told.minor);
+    return device <= (told.second != 0) ? question("cuDeviceGetAttribute") : INVALID_VALUE;
 }
 
 CUresult cuDeviceGetCount(int *count)
 {
-    *count = 1;
+    *count = told.second ? 2 : 1;
     return question("cuDeviceGetCount");
 }
 

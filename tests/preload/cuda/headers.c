@@ -19,6 +19,11 @@
 #define CUfunction                     our_CUfunction
 #define CUkernel                       our_CUkernel
 #define CUlinkState                    our_CUlinkState
+#define CUstreamCaptureMode            our_CUstreamCaptureMode
+#define CUstream                       our_CUstream
+#define CUgraph                        our_CUgraph
+#define CUgraphNode                    our_CUgraphNode
+#define CUgraphEdgeData                our_CUgraphEdgeData
 #include "hook/cuda_types.h"
 
 #define RS_CUDA(name, base, since, role, parameters, arguments, made, about, subject)              \

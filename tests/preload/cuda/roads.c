@@ -24,7 +24,9 @@ enum role {
     ROLE_lookup,
     ROLE_linking,
     ROLE_linked,
-    ROLE_query
+    ROLE_query,
+    ROLE_capture,
+    ROLE_captured
 };
 
 typedef unsigned generic(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
@@ -80,8 +82,9 @@ static void prepare(struct call *call, const struct row *row, const char *path)
     call->made = (void *)0x5e7;
     call->size = 77;
     call->status = 88;
-    call->made_at = row->role == ROLE_linked || row->role == ROLE_query ? 1 : 0;
-    if (row->role == ROLE_unload || row->role == ROLE_linking)
+    bool second = row->role == ROLE_linked || row->role == ROLE_query || row->role == ROLE_captured;
+    call->made_at = second ? 1 : 0;
+    if (row->role == ROLE_unload || row->role == ROLE_linking || row->role == ROLE_capture)
         call->made_at = FAKE_ARGUMENTS;
     else
         call->word[call->made_at] = (uintptr_t)&call->made;
@@ -195,10 +198,11 @@ static void *by_query(const struct row *row)
     void *function = NULL;
     query_2 *second = (query_2 *)resolver("cuGetProcAddress_v2");
     query_1 *first = (query_1 *)resolver("cuGetProcAddress");
+    unsigned flags = strstr(row->name, "_ptsz") ? 2 : 0;
     if (second)
-        second(row->base, &function, row->since, 0, NULL);
+        second(row->base, &function, row->since, flags, NULL);
     else if (first)
-        first(row->base, &function, row->since, 0);
+        first(row->base, &function, row->since, flags);
     return function;
 }
 
@@ -235,8 +239,8 @@ static void tell_answer(const char *road, const char *base, int version, unsigne
 
 static void every_question(const char *road, query_1 *first, query_2 *second)
 {
-    static const int versions[] = {1999,  2000,  5049,  5050,  6050, 11029,
-                                   11030, 11999, 12000, 12040, 13000};
+    static const int versions[] = {1999,  2000,  5049,  5050,  6050,  10000,
+                                   11029, 11030, 11999, 12000, 12040, 13000};
     static const char *const none[] = {
         "cuInit", "cuModuleLoad_v2", "cublasCreate_v2", "cuda", "cu", "", "cuGetProcAddress_v2"};
     for (unsigned i = 0; i < ROWS + sizeof none / sizeof none[0]; i++)

@@ -87,8 +87,9 @@ class Room:
         compile_to(os.path.join(folder, 'roads'), 'roads.c', '-ldl', '-lpthread')
         compile_to(os.path.join(folder, 'roads-linked'), 'roads.c', '-DLINKED', '-L' + newest, '-l:libcuda.so.1', '-ldl', '-lpthread')
         compile_to(os.path.join(folder, 'load'), 'load.c', '-ldl')
-        compile_to(os.path.join(folder, 'instead'), 'instead.c', '-ldl')
-        compile_to(os.path.join(folder, 'instead-linked'), 'instead.c', '-DLINKED', '-L' + newest, '-l:libcuda.so.1', '-ldl')
+        for name in ('instead', 'compile'):
+            compile_to(os.path.join(folder, name), name + '.c', '-ldl')
+            compile_to(os.path.join(folder, name + '-linked'), name + '.c', '-DLINKED', '-L' + newest, '-l:libcuda.so.1', '-ldl')
         image = os.path.join(TOP, 'tests', 'data', 'images', 'plain.sm_90.cubin')
         compile_to(os.path.join(folder, 'embedded.so'), 'embedded.c', '-DIMAGE="%s"' % image, '-shared', '-Wl,--build-id')
         compile_to(os.path.join(folder, 'stub.so'), 'stub.c', '-shared', '-fPIC', '-ldl')

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 from room import CASES, Failed, Room, Skipped  # noqa: E402
 import cases  # noqa: E402,F401
 import cases_beside  # noqa: E402,F401
+import cases_compile  # noqa: E402,F401
 import cases_modules  # noqa: E402,F401
 import cases_stow  # noqa: E402,F401
 import cases_table  # noqa: E402,F401
