@@ -4,6 +4,7 @@
  * index in a field that isn't known refuses the artifact: what can't be explained isn't shared.
  */
 #include "ordinal/engine.h"
+#include "ordinal/search.h"
 
 enum {
     INSIDE_MAX = 64,
@@ -154,7 +155,7 @@ static void graph_code(struct finder *f, uint32_t index)
         struct rs_bytes code = rs_node_text(f->graph, index);
         node->flags |= RS_FLAG_READ;
         report->comms |= rs_text_comms(code, false);
-        report->dtensor |= memmem(code.data, code.size, "torch_distributed_", 18) != NULL;
+        report->dtensor |= RS_SEARCH(code, "torch_distributed_") != NULL;
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ordinal/text.h"
 #include "ordinal/digits.h"
+#include "ordinal/search.h"
 
 enum verdict { NO, SITE, REFUSE, DECOY };
 
@@ -271,18 +272,15 @@ static bool calls_c10d(struct rs_bytes text)
 {
     static const char bound[] = "_distributed_c10d._SymmetricMemory";
     enum { BEFORE_C10D = 13 };
-    const uint8_t *end = text.data + text.size;
-    for (const uint8_t *at = text.data; at < end; at++) {
-        at = memmem(at, (size_t)(end - at), "c10d", 4);
-        if (!at) {
-            break;
-        }
+    const uint8_t *end = text.data + text.size, *at;
+    for (struct rs_bytes rest = text; (at = RS_SEARCH(rest, "c10d")) != NULL;) {
         size_t before = (size_t)(at - text.data), behind = (size_t)(end - at);
         bool only_bound = before >= BEFORE_C10D && behind >= sizeof(bound) - 1 - BEFORE_C10D &&
                           memcmp(at - BEFORE_C10D, bound, sizeof(bound) - 1) == 0;
         if (!only_bound) {
             return true;
         }
+        rest = (struct rs_bytes){at + 1, behind - 1};
     }
     return false;
 }
@@ -290,12 +288,12 @@ static bool calls_c10d(struct rs_bytes text)
 unsigned rs_text_comms(struct rs_bytes text, bool wrapper)
 {
     unsigned found = 0;
-    if (calls_c10d(text) || memmem(text.data, text.size, "ops._dtensor.", 13)) {
+    if (calls_c10d(text) || RS_SEARCH(text, "ops._dtensor.")) {
         found = RS_COMMS_COLLECTIVES;
     }
     /* The binding is an assignment; a call has its parenthesis. */
-    if (memmem(text.data, text.size, "symm_mem", 8) ||
-        (wrapper && memmem(text.data, text.size, "empty_strided_p2p(", 18))) {
+    if (RS_SEARCH(text, "symm_mem") ||
+        (wrapper && RS_SEARCH(text, "empty_strided_p2p("))) {
         found |= RS_COMMS_COLLECTIVES | RS_COMMS_SYMM_MEM;
     }
     return found;
