@@ -173,10 +173,7 @@ bool rs_compile_made(struct rs_compile *load, const void *code, size_t size, uin
 /* The time that it took stands where a file's would. */
 void rs_compile_compiled(struct rs_compile *load)
 {
-    struct rs_node *node = rs_node_if_tied();
     struct rs_hash128 meaning;
-    struct rs_bytes there;
-    struct rs_file_id id;
     struct rs_part_in part = {
         .name = "compiled.cubin",
         .data = load->code.data,
@@ -188,6 +185,5 @@ void rs_compile_compiled(struct rs_compile *load)
         part.meaning = &meaning;
     rs_count(RS_C_ptx_compiled, 1);
     rs_count(RS_C_ptx_compile_ns, load->compile_ns);
-    if (!rs_stow_find(node, &load->key, &load->arena, &there, &id))
-        (void)rs_stow(node, &load->key, &part);
+    (void)rs_stow(rs_node_if_tied(), &load->key, &part);
 }

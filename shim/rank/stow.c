@@ -32,7 +32,7 @@ enum rs_put_result rs_stow(struct rs_node *node, const struct rs_artifact_key *k
     if (!has_store(node) || atomic_load_explicit(&in_vain, memory_order_relaxed) >= IN_VAIN_MAX)
         return RS_PUT_NO_ROOM;
     enum rs_put_result result =
-        rs_artifact_put(&node->store, node->slot, key, &anywhere, 0, part, 1);
+        rs_artifact_put(&node->store, node->slot, key, &anywhere, RS_PUT_FIRST, part, 1);
     if (result == RS_PUT_NO_ROOM)
         atomic_fetch_add(&in_vain, 1);
     return result;
@@ -57,7 +57,7 @@ bool rs_stow_find(struct rs_node *node, const struct rs_artifact_key *key, struc
     struct rs_artifact artifact;
     bool found = false;
     if (has_store(node) &&
-        rs_artifact_find(&node->store, node->slot, key, &anywhere, 0, &artifact)) {
+        rs_artifact_find(&node->store, node->slot, key, &anywhere, RS_FIND_QUIET, &artifact)) {
         found = artifact.count == 1 && read_part(&artifact, 0, arena, bytes);
         if (found)
             *id = artifact.parts[0].file;
@@ -166,7 +166,7 @@ static bool find_under(struct rs_node *node, const struct rs_artifact_key *key,
                        struct rs_module_file *file)
 {
     struct rs_artifact artifact;
-    bool there = rs_artifact_find(&node->store, node->slot, key, origin, 0, &artifact);
+    bool there = rs_artifact_find(&node->store, node->slot, key, origin, RS_FIND_QUIET, &artifact);
     if (there) {
         (void)find_part(&artifact, name, st, &file->arena, &file->bytes);
         rs_artifact_release(&artifact);

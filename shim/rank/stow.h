@@ -47,7 +47,7 @@ void rs_stow_image(struct rs_node *node, struct rs_module *module, const struct 
 void rs_stow_file(struct rs_node *node, const struct rs_module *module, const char *path,
                   const struct stat *st, struct rs_bytes bytes);
 
-/* One part under KEY, for every process of this node. */
+/* One part under KEY, for every process of this node, unless there is one. */
 enum rs_put_result rs_stow(struct rs_node *node, const struct rs_artifact_key *key,
                            const struct rs_part_in *part);
 

@@ -67,11 +67,12 @@ enum rs_put_flags {
     RS_PUT_IF_WANTED = 2, /* only if another process has looked for this key (autotuning's losers
                              are looked for by nobody) */
     RS_PUT_PROMISED = 4,  /* somebody waits for it: it is not evicted for ten minutes */
+    RS_PUT_FIRST = 8, /* not if a group stands there that it would replace: that one is as good */
 };
 
 enum rs_put_result {
     RS_PUT_STORED,
-    RS_PUT_THERE,    /* the same parts of the same origin were there */
+    RS_PUT_THERE,    /* the same parts of the same origin were there, or RS_PUT_FIRST */
     RS_PUT_BUSY,     /* another process is putting it, or holds the store for too long */
     RS_PUT_NO_ROOM,  /* no memory, or RANKSHARE_SIZE is full of what can't be evicted */
     RS_PUT_UNWANTED, /* RS_PUT_IF_WANTED */
@@ -122,8 +123,8 @@ struct rs_artifact {
 
 /* Finds the group of KEY that ORIGIN may have: of the same root; else, with ANYWHERE, of another
  * root of the same run, or a warm one, or, with WARM, of any. True: *ARTIFACT is open until
- * rs_artifact_release(). */
-enum rs_find_flags { RS_FIND_ANYWHERE = 1, RS_FIND_WARM = 2 };
+ * rs_artifact_release(). Who finds nothing is remembered for RS_PUT_IF_WANTED, but for QUIET. */
+enum rs_find_flags { RS_FIND_ANYWHERE = 1, RS_FIND_WARM = 2, RS_FIND_QUIET = 4 };
 bool rs_artifact_find(struct rs_store *store, struct rs_slot *slot,
                       const struct rs_artifact_key *key, const struct rs_origin *origin,
                       unsigned flags, struct rs_artifact *artifact);

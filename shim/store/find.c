@@ -233,7 +233,7 @@ static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_a
         best = look(&index, key, asker, flags);
     }
     if (!best.match) {
-        if (store->writable) {
+        if (store->writable && !(flags & RS_FIND_QUIET)) {
             rs_want(&index, slot, key);
         }
         return false;

@@ -354,9 +354,10 @@ static bool same_there(struct rs_put *put, struct rs_hash128 seal)
     while ((i = next_former(put, &at)) != RS_NO_ENTRY) {
         struct rs_group *group = rs_group_at(&put->index, i);
         bool warm = GET(group->flags) & RS_GROUP_WARM;
-        if (GET(group->seal[0]) == seal.low && GET(group->seal[1]) == seal.high &&
-            GET(group->job) == origin->job && GET(group->run) == origin->run &&
-            (warm || !(put->flags & RS_PUT_WARM))) {
+        bool same = GET(group->seal[0]) == seal.low && GET(group->seal[1]) == seal.high &&
+                    GET(group->job) == origin->job && GET(group->run) == origin->run &&
+                    (warm || !(put->flags & RS_PUT_WARM));
+        if (same || (put->flags & RS_PUT_FIRST)) {
             SET(rs_stamps(&put->index)[i], rs_now_ms());
             if (put->flags & RS_PUT_PROMISED) {
                 SET(group->keep_ms, promise(put));

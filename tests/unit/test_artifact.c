@@ -278,6 +278,42 @@ Test(artifact, unwanted_until_another_rank_asks)
     cr_assert_eq(find_group(&f, other, 1, 1, 0), RS_MATCH_ROOT);
 }
 
+/* Who looks for what may be there by chance wants nothing. */
+Test(artifact, a_quiet_look_wants_nothing)
+{
+    cr_assert_eq(put(9, 1, 5, 10), RS_PUT_STORED);
+    struct rs_slot *other = fixture_slot_of_child(&f, "job");
+    cr_assert_eq(find_group(&f, other, 1, 1, RS_FIND_QUIET), 0);
+    cr_assert_eq(put_group(&f, slot, 1, 1, RS_PUT_IF_WANTED, 5, 5000, 3), RS_PUT_UNWANTED);
+    cr_assert_eq(put(1, 1, 5, 5000), RS_PUT_STORED);
+    cr_assert_eq(find_group(&f, other, 1, 1, RS_FIND_QUIET), RS_MATCH_ROOT);
+}
+
+/* What belongs to no directory and no job is one group, whoever puts it. */
+Test(artifact, of_nobody)
+{
+    static const struct rs_origin nobody = {.job = RS_NO_JOB};
+    struct rs_artifact_key key = artifact_key(1);
+    struct rs_part_in part = {.name = "a", .data = "x", .size = 1};
+    struct rs_artifact artifact;
+    struct rs_slot *other = fixture_slot_of_child(&f, "another job");
+    cr_assert_eq(rs_artifact_put(&f.store, slot, &key, &nobody, 0, &part, 1), RS_PUT_STORED);
+    cr_assert_eq(rs_artifact_put(&f.store, slot, &key, &nobody, 0, &part, 1), RS_PUT_THERE);
+    /* Another one replaces it, unless the first shall stay. */
+    struct rs_part_in later = {.name = "a", .data = "yz", .size = 2};
+    cr_assert_eq(rs_artifact_put(&f.store, slot, &key, &nobody, RS_PUT_FIRST, &later, 1),
+                 RS_PUT_THERE);
+    cr_assert(rs_artifact_find(&f.store, other, &key, &nobody, 0, &artifact));
+    cr_assert_eq(artifact.match, RS_MATCH_ROOT);
+    cr_assert_eq(artifact.parts[0].size, 1);
+    rs_artifact_release(&artifact);
+    cr_assert_eq(rs_artifact_put(&f.store, slot, &key, &nobody, 0, &later, 1), RS_PUT_STORED);
+    cr_assert(rs_artifact_find(&f.store, other, &key, &nobody, 0, &artifact));
+    cr_assert_eq(artifact.parts[0].size, 2);
+    rs_artifact_release(&artifact);
+    cr_assert_eq(found(1, 1, RS_FIND_ANYWHERE), 0, "no directory has it");
+}
+
 /* ---- errno, forks ------------------------------------------------------------------------------
  */
 

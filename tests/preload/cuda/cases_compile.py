@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """PTX with RANKSHARE_PTX=1: what the driver is asked, what comes back, and when it is left alone."""
+import glob
 import json
 import os
 import re
+import subprocess
+import time
 
 from cases_modules import expect, image
-from room import TOOL, VERSIONS, Failed, case, run
+from room import DEADLINE, TOOL, VERSIONS, Failed, case, run
 
 TEXT, CUBIN = image('kernels.sm_80.ptx'), image('plain.sm_90.cubin')
 CLASS = ['cuDriverGetVersion', 'cuCtxGetDevice', 'cuDeviceGetAttribute', 'cuDeviceGetAttribute']
@@ -138,3 +141,21 @@ def once(room):
 def no_room(room):
     expect('steps', steps(room, ['data', 'data'], RANKSHARE_SIZE='1'), [compiles('data'), compiles('data')])
     room.counted(ptx_compiled=2, ptx_taken=0, artifact_no_room=2)
+
+
+@case('PTX: nobody waits; loads that overlap all compile, and one code is kept')
+def overlapping(room):
+    gate = os.path.join(room.folder, 'gate')
+    command = [room.program('compile'), 'dlsym', TEXT, CUBIN, 'data', 'data']
+    ranks = [subprocess.Popen(command, stdout=subprocess.PIPE, universal_newlines=True,
+                              env=room.environment('active', VERSIONS[0], None, {'RANKSHARE_PTX': '1', 'RANK': str(rank), 'FAKE_GATE': gate}))
+             for rank in range(4)]
+    deadline = time.monotonic() + DEADLINE
+    while len(glob.glob(gate + '.*')) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    with open(gate, 'w'):
+        pass
+    for process in ranks:
+        out, _ = process.communicate(timeout=DEADLINE)
+        expect('asked', [line.split()[1:] for line in re.findall('asked:.*', out)], [compiles('data'), taken('data')])
+    room.counted(ptx_compiled=4, ptx_taken=4, artifact_puts=2)  # the code and, as four processes have loaded it, the text
