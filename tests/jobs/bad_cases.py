@@ -73,6 +73,16 @@ def killed(test):
     accident(test, "kill", -signal.SIGKILL, TAKEN_OVER, takeovers=2, aot_waited=1)
 
 
+def terminated(test):
+    """The same with a SIGTERM that nobody handles."""
+    accident(test, "terminate", -signal.SIGTERM, TAKEN_OVER, takeovers=2, aot_waited=1)
+
+
+def raises(test):
+    """The compiler of the producer fails, and its process ends."""
+    accident(test, "fail", 1, TAKEN_OVER, takeovers=2, aot_waited=1)
+
+
 def gives_up(test):
     """The compiler of the producer fails; it goes on without compiled code and with its next graph. Its waiters
     compile for themselves then."""
@@ -90,4 +100,5 @@ def waiters_stopped(test):
 
 
 ALL = {"unknown-torch": unknown_torch, "other-settings": other_settings, "other-versions": other_versions,
-       "producer-killed": killed, "producer-gives-up": gives_up, "waiters-stopped": waiters_stopped}
+       "producer-killed": killed, "producer-terminated": terminated, "producer-raises": raises,
+       "producer-gives-up": gives_up, "waiters-stopped": waiters_stopped}

@@ -11,6 +11,7 @@ import bad_cases
 import collective_cases
 import config_cases
 import gpu_cases
+import model_cases
 import process_cases
 import race_cases
 import rig
@@ -271,5 +272,5 @@ FULL = {**QUICK, "inference": inference, "threads": threads, "not-stored": not_s
         "mega-cache": mega_cache, "two-devices-pool": two_devices_pool, "pool-fork": pool_fork, "pool-spawn": pool_spawn,
         "two-devices-turned": two_devices_turned, "digests-all": digests_all,
         **gpu_cases.FULL}
-ALL = {**FULL, **config_cases.ALL, **bad_cases.ALL}
+ALL = {**FULL, **model_cases.ALL, **config_cases.ALL, **bad_cases.ALL}
 SETS = {"quick": QUICK, "full": FULL, "all": ALL}

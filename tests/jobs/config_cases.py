@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where torch keeps what it compiles; another torch; Triton alone."""
+"""Where torch keeps what it compiles: a directory of the process's own, nowhere, bundles, remote caches, files;
+another torch; Triton alone."""
 
 import dataclasses
 
 import rig
-from case import DEVICES, environment_of, gpu
+from case import DEVICES, LEAN, environment_of, gpu
+from report import ordinals_in
 
 PAIR = (0, 3)
+
+
+def fresh(test):
+    """fresh_cache: ranks that begin in such a directory are ranks with a directory each; who comes from the job's finds
+    nothing of it there. Nothing gets out: in the job's directory all is as ever."""
+    warm = test.cold_and_warm(lambda _: [gpu("fresh", device) for device in PAIR])
+    later = test.job("later", [gpu("another+fresh", device) for device in PAIR])
+    for report in warm.reports + later.reports:
+        told = report["results"][-1]
+        test.expect(told["removed"] and told["elsewhere"] and told["kernels"] and "fxgraph" in told["kept"],
+                    f"rank {report['rank']} had {told}")
+    left = [path.name for path in (test.place.root / "tmp").iterdir() if (path / "fxgraph").exists()]
+    test.expect(not left, f"caches left in the temporary directory: {left}")
 
 
 def disabled(test):
@@ -26,6 +41,22 @@ def bundled(test):
     test.explained("stats", "bundled AOTAutograd entries are not shared yet")
 
 
+def remote(test):
+    """Remote caches switched on, and none there: keys stay native, kernels are shared."""
+    on = {"TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE": "1"}
+    test.cold_and_warm(lambda _: [gpu("user", device, variables=on) for device in PAIR])
+    test.explained("stats", "a remote cache is switched on")
+    test.explained("doctor", "with a remote cache, keys stay native", variables=on)
+
+
+def standalone(test):
+    """standalone_compile: each rank saves a file that is about its own device, and runs what it loads."""
+    outcome = test.cold_and_warm(lambda _: [gpu("standalone", device) for device in PAIR])
+    for report in outcome.reports:
+        found = ordinals_in((outcome.folder / f"rank{report['rank']}.json.artifact").read_bytes())
+        test.expect(found == report["devices"], f"the artifact of {report['devices']} is about {found}")
+
+
 def stampede(test):
     """Triton alone, real machine code: six processes at one moment."""
     for phase in ("cold", "warm"):
@@ -35,10 +66,28 @@ def stampede(test):
         test.expect(len(sizes) == 1, f"{phase}: images of {sizes} bytes")
 
 
-def user_26(test):
+def older(test, mode, devices=DEVICES, group=False, **options):
     """The same job with torch 2.6, where it is there: make torch-env TORCH_VERSION=2.6.0"""
     test.place.setup = dataclasses.replace(test.setup, environment=environment_of(test, "2.6.0"))
-    test.cold_and_warm(lambda _: [gpu("user", device) for device in DEVICES])
+
+    def ranks(phase):
+        more = {"group": test.place.root / f"meeting-{phase}"} if group else {}
+        return [gpu(mode, device, **more, **options) for device in devices]
+
+    test.cold_and_warm(ranks, 900)
 
 
-ALL = {"caches-off": disabled, "bundled-entries": bundled, "stampede": stampede, "user-2.6": user_26}
+def user_26(test):
+    older(test, "user")
+
+
+def small_26(test):
+    older(test, "small", PAIR, config=LEAN)
+
+
+def ddp_26(test):
+    older(test, "ddp", PAIR, group=True, config=LEAN)
+
+
+ALL = {"fresh-cache": fresh, "caches-off": disabled, "bundled-entries": bundled, "remote-cache": remote,
+       "standalone": standalone, "stampede": stampede, "user-2.6": user_26, "small-2.6": small_26, "ddp-2.6": ddp_26}

@@ -18,7 +18,12 @@ def fail():
     raise RuntimeError("this compiler broke")
 
 
-HOW = {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "fail": fail, "slow": lambda: None}
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+HOW = {"kill": lambda: send(signal.SIGKILL), "terminate": lambda: send(signal.SIGTERM), "fail": fail,
+       "slow": lambda: None}
 
 
 def prepare(folder, how):

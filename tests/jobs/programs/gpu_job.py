@@ -19,6 +19,7 @@ import triton.language as tl
 
 import accident
 import inference
+import models
 import newer
 import race
 import report
@@ -72,8 +73,8 @@ def run_small(device, options):
     together.train(torch.compile(together.Network().to(device)), device, options)
 
 
-RUN = {"jit": run_jit, "user": run_user, "tried": run_tried, "small": run_small, **inference.RUN, **settings.RUN,
-       **sites.RUN, **together.RUN, **tuned.RUN}
+RUN = {"jit": run_jit, "user": run_user, "tried": run_tried, "small": run_small, **inference.RUN, **models.RUN,
+       **settings.RUN, **sites.RUN, **together.RUN, **tuned.RUN}
 
 
 def parse():

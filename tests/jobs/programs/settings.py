@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of torch that are given on gpu_job.py's command line, and a mode that is but another graph."""
+"""Settings of torch that are given on gpu_job.py's command line; modes that keep compiled code elsewhere than in the
+job's cache directory, and one that is but another graph."""
 
 import importlib
+import os
 
 import torch
 
@@ -25,4 +27,38 @@ def run_another(device, options):
         torch.compile(lambda x: torch.sin(x) * 3, fullgraph=True)(torch.zeros(4096, device=device))
 
 
-RUN = {"another": run_another}
+def run_fresh(device, options):
+    """A directory of the process's own for a while, then the job's again."""
+    from torch._inductor.utils import fresh_inductor_cache
+
+    entries = {}
+    torch._dynamo.reset()
+    with fresh_inductor_cache(cache_entries=entries):
+        own = os.environ["TORCHINDUCTOR_CACHE_DIR"]
+        run_another(device, options)
+        kept = {"fxgraph", "aotautograd", "triton"} & set(os.listdir(own))
+    torch._dynamo.reset()
+    run_another(device, options)
+    return {"kept": sorted(kept), "kernels": len(entries), "removed": not os.path.exists(own),
+            "elsewhere": own != os.environ["TORCHINDUCTOR_CACHE_DIR"]}
+
+
+kept = []  # in memory until the process reports
+
+
+def run_standalone(device, options):
+    """A graph compiled without torch.compile, saved to a file of the rank's own, loaded and run again."""
+    from torch._inductor import CompiledArtifact, standalone_compile
+
+    x, path = torch.zeros(4096, device=device), options.report + ".artifact"
+    graph = torch.fx.symbolic_trace(lambda x: (torch.sin(x) * 3,))
+    with torch.no_grad():
+        kept.append(standalone_compile(graph, [x], dynamic_shapes="from_example_inputs"))
+        kept[0].save(path=path, format="binary")
+        kept.append(CompiledArtifact.load(path=path, format="binary"))
+        for compiled in kept:
+            (result,) = compiled(x)
+            assert result.device == device, (result.device, device)
+
+
+RUN = {"another": run_another, "fresh": run_fresh, "standalone": run_standalone}

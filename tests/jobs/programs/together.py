@@ -129,6 +129,23 @@ def run_dtensor(device, options):
     return result[0].cpu().tolist()
 
 
+def run_stages(device, options):
+    """A pipeline of two stages with equal blocks. The first one's output goes forward, its gradient comes back."""
+    stage = torch.compile(Network().to(device), fullgraph=True)
+    for _ in range(options.steps):
+        if dist.get_rank() == 0:
+            sent = stage(torch.ones(32, 64, device=device, requires_grad=True))
+            dist.send(sent.detach(), 1)
+            back = torch.empty_like(sent)
+            dist.recv(back, 1)
+            sent.backward(back)
+        else:
+            got = torch.empty(32, 64, device=device)
+            dist.recv(got, 0)
+            stage(got.requires_grad_()).sum().backward()
+            dist.send(got.grad, 0)
+
+
 RUN = {"ddp": run_ddp, "reducer": run_reducer, "coll": run_coll, "functional": run_functional,
        "reorder": run_reorder, "bucketing": run_bucketing, "overlap": run_overlap, "fsdp": run_fsdp,
-       "tensor": run_tensor, "dtensor": run_dtensor}
+       "tensor": run_tensor, "dtensor": run_dtensor, "stages": run_stages}
