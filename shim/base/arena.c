@@ -29,16 +29,23 @@ enum {
 
 /* One chunk of FIRST_CHUNK bytes waits here for the next arena: getting fresh pages costs more than
  * all that is done to a key's details in them, and as much as reading an entry. All but the first
- * KEPT bytes are the kernel's to take back when it needs memory. A fork child inherits a copy of
- * its own.
- */
-static _Atomic(struct rs_arena_chunk *) spare;
+ * KEPT bytes are the kernel's to take back when it needs memory. Another one of MIN_CHUNK bytes
+ * waits for small arenas. A fork child inherits copies of its own. */
+static _Atomic(struct rs_arena_chunk *) spare, small_spare;
+
+static _Atomic(struct rs_arena_chunk *) *spare_of(size_t size)
+{
+    return size == FIRST_CHUNK ? &spare : size == MIN_CHUNK ? &small_spare : NULL;
+}
 
 void rs_arena_init(struct rs_arena *arena, size_t limit)
 {
-    arena->chunks = NULL;
-    arena->used = 0;
-    arena->limit = limit;
+    *arena = (struct rs_arena){.limit = limit, .first = FIRST_CHUNK};
+}
+
+void rs_arena_init_small(struct rs_arena *arena, size_t limit)
+{
+    *arena = (struct rs_arena){.limit = limit, .first = MIN_CHUNK};
 }
 
 static size_t round_up(size_t value, size_t to)
@@ -60,7 +67,8 @@ static struct rs_arena_chunk *map_chunk(size_t size)
 /* Memory for a chunk of *SIZE bytes, at least NEEDED: the spare one where it fits. */
 static struct rs_arena_chunk *get_memory(size_t *size, size_t needed)
 {
-    struct rs_arena_chunk *chunk = *size == FIRST_CHUNK ? atomic_exchange(&spare, NULL) : NULL;
+    _Atomic(struct rs_arena_chunk *) *waiting = spare_of(*size);
+    struct rs_arena_chunk *chunk = waiting ? atomic_exchange(waiting, NULL) : NULL;
     if (chunk) {
         return chunk;
     }
@@ -77,9 +85,10 @@ static struct rs_arena_chunk *get_memory(size_t *size, size_t needed)
 static void give_back(struct rs_arena_chunk *chunk)
 {
     size_t size = chunk->size;
-    if (size == FIRST_CHUNK && !atomic_load(&spare) &&
+    _Atomic(struct rs_arena_chunk *) *waiting = spare_of(size);
+    if (waiting && !atomic_load(waiting) &&
         (chunk->at <= KEPT || madvise((char *)chunk + KEPT, chunk->at - KEPT, MADV_FREE) == 0)) {
-        chunk = atomic_exchange(&spare, chunk);
+        chunk = atomic_exchange(waiting, chunk);
     }
     if (chunk) {
         munmap(chunk, size);
@@ -90,7 +99,7 @@ static struct rs_arena_chunk *add_chunk(struct rs_arena *arena, size_t size)
 {
     size_t needed = round_up(size + first_free(), 4096);
     size_t left = arena->limit - arena->used;
-    size_t usual = arena->chunks ? MORE_CHUNK : FIRST_CHUNK;
+    size_t usual = arena->chunks ? MORE_CHUNK : arena->first;
     if (needed > left) {
         return NULL;
     }
@@ -141,5 +150,6 @@ void rs_arena_free(struct rs_arena *arena)
         chunk = next;
     }
     errno = saved;
-    rs_arena_init(arena, arena->limit);
+    arena->chunks = NULL;
+    arena->used = 0;
 }

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MEMORY = 32 << 20 }; /* the chunk that waits is used, and not nearly full */
+enum { MEMORY = 32 << 20 };
 
 struct rs_origin rs_origin_of(const struct rs_store *store, const struct rs_slot *slot,
                               uint64_t dev, uint64_t ino)
@@ -181,7 +181,7 @@ enum rs_put_result rs_artifact_put(struct rs_store *store, struct rs_slot *slot,
         return RS_PUT_BUSY;
     }
     if (parts_fine(parts, part_count) && (unsigned)key->kind < RS_KIND_COUNT) {
-        rs_arena_init(&put.memory, MEMORY);
+        rs_arena_init_small(&put.memory, MEMORY);
         result = put_all(&put, parts, part_count);
         rs_arena_free(&put.memory);
     }

@@ -192,7 +192,7 @@ bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *ar
     bool there = false;
     *artifact = (struct rs_artifact){.store = store, .fd = -1, .pin = RS_NO_PIN, .group = i};
     artifact->pid = rs_sys_getpid();
-    rs_arena_init(&artifact->memory, 2 * RS_PART_SIZE_MAX);
+    rs_arena_init_small(&artifact->memory, 2 * RS_PART_SIZE_MAX);
     struct rs_group *group = rs_index_open(store, &index) ? rs_group_at(&index, i) : NULL;
     if (group) {
         struct rs_artifact_key key = rs_group_key(group);
@@ -262,7 +262,7 @@ bool rs_artifact_find(struct rs_store *store, struct rs_slot *slot,
     int saved = errno;
     *artifact = (struct rs_artifact){.store = store, .slot = slot, .fd = -1, .pin = RS_NO_PIN};
     artifact->pid = rs_sys_getpid();
-    rs_arena_init(&artifact->memory, 2 * RS_PART_SIZE_MAX);
+    rs_arena_init_small(&artifact->memory, 2 * RS_PART_SIZE_MAX);
     bool found = find(store, slot, key, origin, flags, artifact);
     if (found) {
         rs_slot_count(slot, RS_C_artifact_hits, 1);

@@ -72,6 +72,33 @@ Test(arena, one_chunk_stays)
     rs_arena_free(&two);
 }
 
+/* A small arena that lives inside the time of a large one takes nothing from it. */
+Test(arena, small_ones_have_a_chunk_of_their_own)
+{
+    struct rs_arena large, small;
+    uint8_t *first[2] = {NULL, NULL};
+    for (int i = 0; i < 3; i++) {
+        rs_arena_init(&large, LIMIT);
+        rs_arena_init_small(&small, LIMIT);
+        uint8_t *b = rs_arena_alloc(&small, 1000), *a = rs_arena_alloc(&large, 3 * MB);
+        cr_assert(a && b);
+        cr_assert_lt(small.used, MB);
+        cr_assert(i == 0 || (a == first[0] && b == first[1]));
+        first[0] = a;
+        first[1] = b;
+        if (i == 1) {
+            rs_arena_free(&large);
+            rs_arena_free(&small);
+        } else {
+            rs_arena_free(&small);
+            rs_arena_free(&large);
+        }
+    }
+    rs_arena_init_small(&small, LIMIT);
+    cr_assert_not_null(rs_arena_alloc(&small, 3 * MB)); /* it may get large all the same */
+    rs_arena_free(&small);
+}
+
 static size_t dirty_kb(void)
 {
     char text[65536];
