@@ -4,10 +4,12 @@
  */
 #include "doctor.h"
 #include "foreign.h"
+#include "route/disk.h"
 #include "tool.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 static void check_foreign(struct doctor *doctor)
@@ -44,6 +46,24 @@ static void check_unknown(struct doctor *doctor)
     }
 }
 
+/* What nobody knows is named by its number, as statfs(2) has it. */
+static void check_disk(struct doctor *doctor, const char *variable)
+{
+    const char *path = getenv(variable);
+    struct statfs found;
+
+    if (!path || !*path || statfs(path, &found) != 0)
+        return;
+    uint32_t type = (uint32_t)found.f_type;
+    char *name = rs_disk_name(type) ? tool_format("%s", rs_disk_name(type))
+                                    : tool_format("a file system of type 0x%x", (unsigned)type);
+    doctor_say(doctor, FINDING_OK, "%s is on %s: %s", variable, name,
+               rs_disk_local(type)
+                   ? "each rank reads the files"
+                   : "each artifact is read once for all ranks of the node, then from memory");
+    free(name);
+}
+
 void doctor_environment(struct doctor *doctor)
 {
     const char *on = getenv("RANKSHARE");
@@ -54,4 +74,6 @@ void doctor_environment(struct doctor *doctor)
     doctor_options(doctor);
     check_unknown(doctor);
     check_foreign(doctor);
+    check_disk(doctor, "TORCHINDUCTOR_CACHE_DIR");
+    check_disk(doctor, "TRITON_CACHE_DIR");
 }

@@ -108,7 +108,8 @@ static bool pack(const char *path, const struct rs_parts *parts, struct rs_parce
         good = rs_parcel_result(parcel, fd, path + parts->root + 1, path, parts->root);
     } else if (fd >= 0) {
         key->kind = parts->shape == RS_SHAPE_FX_DIR ? RS_KIND_fx_entry : RS_KIND_aot_entry;
-        good = rs_parcel_entries(parcel, fd, path, parts->root) && canonical(parcel, key->kind);
+        good =
+            rs_parcel_entries(parcel, fd, path, parts->root, NULL) && canonical(parcel, key->kind);
     }
     if (fd >= 0)
         close(fd);

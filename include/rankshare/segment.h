@@ -38,6 +38,7 @@ enum {
     RS_WANTED = 8192,
     RS_GROUP_OBJECTS = 28, /* a manifest and 27 parts */
     RS_GRANULE = 256,      /* unit of the arena, bytes */
+    RS_TURNS = 256,
 };
 #define RS_ARENA_STEP (UINT64_C(16) << 20) /* bytes reserved at a time */
 #define RS_ARENA_MAX  (UINT64_C(4) << 30)
@@ -255,7 +256,8 @@ struct rs_segment {
     _Atomic uint32_t arena_hand; /* granule where the search goes on */
     uint32_t reserved2;
     _Atomic uint64_t arena_used; /* bytes */
-    _Alignas(64) uint8_t reserved3[4096 - 576];
+    _Alignas(64) _Atomic uint64_t turns[RS_TURNS]; /* at reading files for all: whose, 0 nobody's */
+    uint8_t reserved3[4096 - 576 - RS_TURNS * 8];
 };
 
 #endif

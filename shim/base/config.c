@@ -92,6 +92,20 @@ static bool parse_NAME(const char *text, rs_config_NAME *out)
     return true;
 }
 
+static bool parse_READS(const char *text, rs_config_READS *out)
+{
+    static const char *const words[] = {
+        [RS_READS_AUTO] = "auto", [RS_READS_MEMORY] = "memory", [RS_READS_FILES] = "files"};
+    *out = RS_READS_AUTO;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *out = (rs_config_READS)i;
+            return true;
+        }
+    }
+    return !*text;
+}
+
 /* Separated by colons, as in PATH; empty ones are passed over. */
 static bool parse_PATHS(const char *text, rs_config_PATHS *out)
 {

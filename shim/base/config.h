@@ -18,6 +18,7 @@ typedef uint64_t rs_config_SECONDS;
 typedef uint64_t rs_config_SIZE; /* RS_SIZE_UNSET: not given */
 typedef char rs_config_TEXT[RS_TEXT_MAX];
 typedef char rs_config_NAME[RS_NAME_MAX]; /* of a file, without a slash */
+typedef enum { RS_READS_AUTO, RS_READS_MEMORY, RS_READS_FILES } rs_config_READS;
 typedef char
     rs_config_PATHS[RS_TEXT_MAX + 1]; /* each ends in a zero byte, an empty one ends them */
 

@@ -82,6 +82,12 @@ static inline ssize_t rs_sys_getdents(int fd, void *out, size_t size)
     return syscall(SYS_getdents64, fd, out, size);
 }
 
+/* To the first name of a directory. */
+static inline bool rs_sys_rewind(int fd)
+{
+    return syscall(SYS_lseek, fd, (off_t)0, SEEK_SET) == 0;
+}
+
 /* Whether a file of SIZE bytes is below the file size limit; writing beyond it raises SIGXFSZ. */
 static inline bool rs_sys_file_fits(uint64_t size)
 {

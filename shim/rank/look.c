@@ -36,6 +36,7 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
         look->first = op != RS_LOOK_WRITE && rs_known_first_look(&look->where.key, &look->known);
         break;
     case RS_SHAPE_FX_FILE:
+    case RS_SHAPE_TRITON_FILE:
         break;
     case RS_SHAPE_CONFIG:
         if (op != RS_LOOK_WRITE) {

@@ -6,6 +6,7 @@
 
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/share.h"
 #include "rank/tuning.h"
 #include "rank/view.h"
 
@@ -42,11 +43,30 @@ static void note_graph(const struct rs_look *look)
     }
 }
 
+/* A kernel's file is the same for all ranks: only where its bytes come from is to be decided. */
+static void show_file(const struct rs_look *look, int fd)
+{
+    struct rs_arena arena;
+    struct rs_bytes bytes;
+    int saved = errno;
+    rs_rewrite_arena(&arena);
+    int view = rs_share_read(fd, &look->where, &arena, &bytes) ? rs_view_of(fd, bytes) : -1;
+    if (view >= 0) {
+        (void)take_place(fd, view);
+    }
+    rs_arena_free(&arena);
+    errno = saved;
+}
+
 bool rs_look_opened(struct rs_look *look, int fd)
 {
     struct rs_view_want want;
     int view;
     int64_t size;
+    if (look->where.shape == RS_SHAPE_TRITON_GROUP || look->where.shape == RS_SHAPE_TRITON_FILE) {
+        show_file(look, fd);
+        return true;
+    }
     if (!rs_view_wanted(&look->where, &want)) {
         return true;
     }

@@ -24,6 +24,7 @@ struct rs_file_id rs_file_id_of(const struct stat *st)
 static bool begin(struct rs_parcel *parcel, unsigned files)
 {
     rs_rewrite_arena(&parcel->arena);
+    parcel->known = NULL;
     parcel->count = 0;
     parcel->most = files + 1 < RS_PARTS_MAX ? files + 1 : RS_PARTS_MAX;
     parcel->parts = rs_arena_alloc(&parcel->arena, parcel->most * sizeof(*parcel->parts));
@@ -57,9 +58,34 @@ static void add(struct rs_parcel *parcel, const char *name, struct rs_bytes byte
     parcel->parts[parcel->count++] = part;
 }
 
+/* The file NAME out of the group that is known. Its mode may have changed, but that is nobody's
+ * business before its time has. */
+static bool read_known(struct rs_parcel *parcel, int fd, const char *name, struct rs_bytes *bytes,
+                       struct stat *st)
+{
+    struct rs_artifact *known = parcel->known;
+    if (!known || rs_sys_fstatat(fd, name, st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st->st_mode)) {
+        return false;
+    }
+    struct rs_file_id id = rs_file_id_of(st);
+    for (unsigned i = 0; i < known->count; i++) {
+        const struct rs_part *part = &known->parts[i];
+        if (part->exact && part->size == id.size && memcmp(&part->file, &id, sizeof(id)) == 0 &&
+            strcmp(part->name, name) == 0) {
+            uint8_t *data = rs_arena_alloc(&parcel->arena, (size_t)part->size + 1);
+            *bytes = (struct rs_bytes){data, part->size};
+            return data && rs_artifact_read(known, i, data);
+        }
+    }
+    return false;
+}
+
 static bool read_file(struct rs_parcel *parcel, int fd, const char *name, struct rs_bytes *bytes,
                       struct stat *st)
 {
+    if (read_known(parcel, fd, name, bytes, st)) {
+        return true;
+    }
     int file = rs_sys_openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
     bool good = file >= 0 && rs_read_whole(file, &parcel->arena, bytes) &&
                 rs_sys_fstat(file, st) == 0 && (uint64_t)st->st_size == bytes->size;
@@ -117,10 +143,25 @@ static bool add_entry(int fd, const char *name, void *context)
     return !rs_shape_entry_hash(name) || add_file(context, fd, name, strlen(name));
 }
 
-bool rs_parcel_entries(struct rs_parcel *parcel, int fd, const char *root, size_t root_size)
+static bool count_entry(int fd, const char *name, void *context)
 {
-    if (begin(parcel, ENTRIES_MAX)) {
+    unsigned *count = context;
+    (void)fd;
+    *count += rs_shape_entry_hash(name);
+    return *count <= ENTRIES_MAX;
+}
+
+bool rs_parcel_entries(struct rs_parcel *parcel, int fd, const char *root, size_t root_size,
+                       struct rs_artifact *known)
+{
+    /* Nothing is read of what does not fit. */
+    unsigned count = 0;
+    rs_dir_each(fd, count_entry, &count);
+    if (begin(parcel, ENTRIES_MAX) && count <= ENTRIES_MAX && rs_sys_rewind(fd)) {
+        parcel->known = known;
         rs_dir_each(fd, add_entry, parcel);
+    } else {
+        parcel->whole = false;
     }
     return finish(parcel, root, root_size);
 }
@@ -145,6 +186,7 @@ static bool add_group(struct rs_parcel *parcel, int fd, const char *folder, cons
     }
     size_t size = rs_group_write(&group, directory, out, RS_GROUP_SIZE_MAX);
     add(parcel, copy(parcel, name, strlen(name)), (struct rs_bytes){(uint8_t *)out, size}, NULL);
+    add(parcel, RS_PARCEL_GROUP, text, &st);
     return parcel->whole;
 }
 

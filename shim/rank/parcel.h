@@ -12,10 +12,13 @@
 
 /* The part of a group that is no file: the path of the directory that it was published from. */
 #define RS_PARCEL_ROOT ".root"
+/* A kernel's group file as it lies there, with the paths of its own directory. */
+#define RS_PARCEL_GROUP ".group"
 
 struct rs_parcel {
     struct rs_arena arena;
     struct rs_part_in *parts;
+    struct rs_artifact *known; /* NULL, or a former group of the same key and directory */
     unsigned count, most;
     bool whole; /* nothing was missing, too large or too many */
 };
@@ -24,10 +27,12 @@ struct rs_parcel {
 struct rs_file_id rs_file_id_of(const struct stat *st);
 
 /* Each makes PARCEL, which rs_parcel_free() must get afterwards. True: it is whole, and holds
- * something. ROOT is the cache directory, ROOT_SIZE characters.
+ * something. ROOT is the cache directory, ROOT_SIZE characters. KNOWN, which may be NULL, is an
+ * open group: files that are among its parts are taken from there.
  *
  * All entries in a key's directory, open at FD. */
-bool rs_parcel_entries(struct rs_parcel *parcel, int fd, const char *root, size_t root_size);
+bool rs_parcel_entries(struct rs_parcel *parcel, int fd, const char *root, size_t root_size,
+                       struct rs_artifact *known);
 /* The kernel of group file NAME in the directory FOLDER (its name alone), open at FD. */
 bool rs_parcel_kernel(struct rs_parcel *parcel, int fd, const char *folder, const char *name,
                       const char *root, size_t root_size);

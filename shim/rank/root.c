@@ -26,6 +26,7 @@ static enum rs_root root_of(const struct rs_where *where)
     switch (where->shape) {
     case RS_SHAPE_TRITON_DIR:
     case RS_SHAPE_TRITON_GROUP:
+    case RS_SHAPE_TRITON_FILE:
     case RS_SHAPE_TRITON_TMP:
     case RS_SHAPE_TRITON_TUNED:
         return RS_ROOT_TRITON;

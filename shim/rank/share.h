@@ -13,6 +13,8 @@
 
 #include "base/arena.h"
 #include "ordinal/ordinal.h"
+#include "rank/node.h"
+#include "rank/parcel.h"
 #include "rank/where.h"
 #include "store/artifact.h"
 
@@ -41,7 +43,13 @@ bool rs_share_fetch_result(const struct rs_where *where, const char *name);
 /* What the result NAME ("xx/<64 digits>.best_config") is called in the store. */
 bool rs_share_result_key(const char *name, struct rs_artifact_key *key);
 
-/* The bytes of the entry open at FD from the store, into the arena. False: read the file. */
+/* Reads the artifact that the file WHERE belongs to, all its files. NODE has a slot. PARCEL must be
+ * freed in any case. */
+bool rs_share_pack(const struct rs_where *where, struct rs_node *node, struct rs_parcel *parcel);
+
+/* The bytes of the file open at FD, an entry or a kernel's, into the arena, out of the store, where
+ * they are to come from there: on file systems of other machines, each artifact is read by one
+ * process of the node. May wait some seconds for that process. False: read the file. */
 bool rs_share_read(int fd, const struct rs_where *where, struct rs_arena *arena,
                    struct rs_bytes *out);
 

@@ -4,11 +4,13 @@
  */
 #include "rank/share.h"
 
+#include "base/dir.h"
 #include "base/state.h"
 #include "base/sys.h"
 #include "rank/known.h"
 #include "rank/node.h"
 #include "rank/parcel.h"
+#include "rank/reads.h"
 #include "rank/root.h"
 
 #include <string.h>
@@ -53,31 +55,112 @@ static bool open_directory(const struct rs_where *where, struct rs_arena *arena,
     return *fd >= 0;
 }
 
+static bool note_group(int fd, const char *name, void *context)
+{
+    (void)fd;
+    char *group = context;
+    bool is = rs_shape_group_name(name);
+    if (is) {
+        memcpy(group, name, strlen(name) + 1);
+    }
+    return !is;
+}
+
+/* The kernel in DIRECTORY, open at FD, to which the file WHERE belongs. */
+static bool pack_kernel(const struct rs_where *where, const char *directory, int fd,
+                        struct rs_parcel *parcel)
+{
+    char group[NAME_MAX + 1] = "";
+    const char *name = where->path + where->name;
+    if (where->shape == RS_SHAPE_TRITON_FILE) {
+        rs_dir_each(fd, note_group, group);
+        name = group;
+    }
+    return *name && rs_parcel_kernel(parcel, fd, strrchr(directory, '/') + 1, name, where->path,
+                                     where->root);
+}
+
+/* A key gets entry after entry (one from each rank, of a training graph's AOT key). Where reading
+ * is slow, what was published of them before is not read again. */
+static bool pack_entries(const struct rs_where *where, int fd, struct rs_node *node,
+                         struct rs_parcel *parcel)
+{
+    struct rs_artifact known;
+    struct rs_artifact_key key;
+    struct rs_origin origin = rs_origin_of(&node->store, node->slot, where->dev, where->ino);
+    bool found = rs_reads_from_memory(fd, where->dev) && rs_share_key(where, &key) &&
+                 rs_artifact_find(&node->store, node->slot, &key, &origin, 0, &known);
+    bool whole = rs_parcel_entries(parcel, fd, where->path, where->root, found ? &known : NULL);
+    if (found) {
+        rs_artifact_release(&known);
+    }
+    return whole;
+}
+
+bool rs_share_pack(const struct rs_where *where, struct rs_node *node, struct rs_parcel *parcel)
+{
+    bool kernel = where->shape == RS_SHAPE_TRITON_GROUP || where->shape == RS_SHAPE_TRITON_FILE;
+    struct rs_arena arena;
+    char *directory;
+    int fd;
+    *parcel = (struct rs_parcel){.whole = false};
+    rs_arena_init(&arena, 2 * PATH_MAX);
+    bool whole = open_directory(where, &arena, &directory, &fd);
+    if (whole) {
+        whole = kernel ? pack_kernel(where, directory, fd, parcel)
+                       : pack_entries(where, fd, node, parcel);
+        rs_sys_close(fd);
+    }
+    rs_arena_free(&arena);
+    return whole;
+}
+
+static void publish(const struct rs_where *where, struct rs_node *node,
+                    const struct rs_artifact_key *key)
+{
+    struct rs_parcel parcel;
+    if (rs_share_pack(where, node, &parcel)) {
+        put(&parcel, node, where, key);
+    }
+    rs_parcel_free(&parcel);
+}
+
+/* Ranks that store entries of one key at the same time would each read those of all. */
+static void publish_in_turn(const struct rs_where *where, struct rs_node *node,
+                            const struct rs_artifact_key *key)
+{
+    struct rs_turn turn;
+    struct rs_origin origin = rs_origin_of(&node->store, node->slot, where->dev, where->ino);
+    bool mine = rs_reads_take_turn(node, key, &origin, &turn);
+    publish(where, node, key);
+    if (mine) {
+        rs_turn_end(&turn);
+    }
+}
+
+static bool is_slow(const struct rs_where *where)
+{
+    int fd = rs_sys_openat(AT_FDCWD, where->path, O_PATH | O_CLOEXEC, 0);
+    bool slow = fd >= 0 && rs_reads_from_memory(fd, where->dev);
+    if (fd >= 0) {
+        rs_sys_close(fd);
+    }
+    return slow;
+}
+
 void rs_share_publish(const struct rs_where *where)
 {
     struct rs_node *node = store_for(where);
     struct rs_artifact_key key;
-    struct rs_parcel parcel;
-    struct rs_arena arena;
-    int saved = errno, fd;
-    char *directory;
+    int saved = errno;
     if (!node || !rs_share_key(where, &key) || !canonical(where)) {
         return;
     }
-    rs_arena_init(&arena, 2 * PATH_MAX);
-    if (open_directory(where, &arena, &directory, &fd)) {
-        const char *name = where->path + where->name;
-        bool whole = key.kind == RS_KIND_triton_group
-                         ? rs_parcel_kernel(&parcel, fd, strrchr(directory, '/') + 1, name,
-                                            where->path, where->root)
-                         : rs_parcel_entries(&parcel, fd, where->path, where->root);
-        if (whole) {
-            put(&parcel, node, where, &key);
-        }
-        rs_parcel_free(&parcel);
-        rs_sys_close(fd);
+    if (is_slow(where)) {
+        publish_in_turn(where, node, &key);
+    } else {
+        publish(where, node, &key);
     }
-    rs_arena_free(&arena);
     errno = saved;
 }
 

@@ -271,12 +271,17 @@ static enum rs_view glance(int fd, const struct rs_where *where, const struct rs
                                                                                : RS_VIEW_RAW;
 }
 
-/* The entry as it is, out of memory: its file need not be read. */
-static enum rs_view show_raw(int fd, struct rs_bytes bytes, int *view, int64_t *size)
+int rs_view_of(int fd, struct rs_bytes bytes)
 {
     struct iovec piece = {(void *)(uintptr_t)bytes.data, bytes.size};
     struct rs_pieces pieces = {&piece, 1, bytes.size};
-    *view = fill_view(fd, &pieces);
+    return fill_view(fd, &pieces);
+}
+
+/* The entry as it is, out of memory: its file need not be read. */
+static enum rs_view show_raw(int fd, struct rs_bytes bytes, int *view, int64_t *size)
+{
+    *view = rs_view_of(fd, bytes);
     *size = (int64_t)bytes.size;
     return *view >= 0 ? RS_VIEW_MADE : RS_VIEW_RAW;
 }

@@ -38,6 +38,10 @@ bool rs_view_wanted(const struct rs_where *where, struct rs_view_want *want);
 enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_view_want *want,
                           int *view, int64_t *size);
 
+/* A descriptor like that of a view, which shows BYTES and otherwise looks like the file at FD. -1
+ * on failure. errno is not preserved. */
+int rs_view_of(int fd, struct rs_bytes bytes);
+
 /* Whether views can be made at all in this process; tried once. */
 bool rs_views_work(void);
 

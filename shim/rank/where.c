@@ -143,6 +143,7 @@ static bool managed_root(const struct rs_where *where, char *root, const struct 
     switch (where->shape) {
     case RS_SHAPE_TRITON_DIR:
     case RS_SHAPE_TRITON_GROUP:
+    case RS_SHAPE_TRITON_FILE:
     case RS_SHAPE_TRITON_TMP:
     case RS_SHAPE_TRITON_TUNED:
         return managed_triton(root, id);

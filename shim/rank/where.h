@@ -37,6 +37,7 @@ struct rs_place rs_where_place(const struct rs_where *where);
 static inline bool rs_where_leased(const struct rs_where *where)
 {
     switch (where->shape) {
+    case RS_SHAPE_TRITON_FILE:
     case RS_SHAPE_TRITON_TMP:
     case RS_SHAPE_TRITON_LINK:
     case RS_SHAPE_TRITON_TUNED:

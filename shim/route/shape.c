@@ -50,7 +50,7 @@ static bool ends_with(const char *path, size_t length, const char *tail)
 }
 
 static const char config_tail[] = ".best_config", tuned_tail[] = ".autotune.json";
-enum { HEX = 64 };
+enum { BASE64 = 43, BASE64_PADDED = 44, BASE32 = 52, HEX = 64 };
 
 static bool config_name(const char *name, size_t length)
 {
@@ -72,6 +72,11 @@ static bool bundle_name(const char *text, size_t length)
     return true;
 }
 
+bool rs_shape_group_name(const char *name)
+{
+    return group_name(name, strlen(name));
+}
+
 bool rs_shape_bundle(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -79,15 +84,26 @@ bool rs_shape_bundle(const char *path)
     return bundle_name(name, strlen(name));
 }
 
-/* The name of a key's directory is known by its length: every name in it counts, since torch takes
- * whatever lies there for an entry. */
-static bool in_key_directory(const char *path, const char *slash)
+static bool is_kernel_key(const char *text, size_t length)
 {
-    if (!slash || slash - path < TORCH_KEY) {
-        return false;
+    struct rs_key key;
+    return rs_key_from_triton(text, length, &key);
+}
+
+/* The name of a key's directory is known by its length: every name in it counts, since torch takes
+ * whatever lies in one of its own for an entry, and the files of a kernel have any name. SLASH is
+ * more than BASE64 characters behind PATH: others pay nothing for this. */
+static __attribute__((noinline)) bool in_key_directory(const char *path, const char *slash)
+{
+    _Static_assert((int)BASE32 == (int)TORCH_KEY, "one look for both");
+    size_t room = (size_t)(slash - path);
+    const char *folder = room >= TORCH_KEY ? slash - TORCH_KEY : NULL;
+    if (folder && (folder == path || folder[-1] == '/') &&
+        (*folder == 'f' || *folder == 'a' || is_kernel_key(folder, BASE32))) {
+        return true;
     }
-    const char *folder = slash - TORCH_KEY;
-    return (folder == path || folder[-1] == '/') && (*folder == 'f' || *folder == 'a');
+    return (slash[-BASE64 - 1] == '/' && is_kernel_key(slash - BASE64, BASE64)) ||
+           (room > HEX && slash[-HEX - 1] == '/' && is_kernel_key(slash - HEX, HEX));
 }
 
 /* Names that say who they are, and those of which only the length is looked at: hashes in the
@@ -95,7 +111,6 @@ static bool in_key_directory(const char *path, const char *slash)
  * older ones) and in hex. */
 static bool cache_name(const char *name, size_t length, const char *path, const char *slash)
 {
-    enum { BASE64 = 43, BASE64_PADDED = 44 };
     static const uint64_t hashes = UINT64_C(1) << BASE64 | UINT64_C(1) << BASE64_PADDED |
                                    UINT64_C(1) << RS_NAME51 | UINT64_C(1) << TORCH_KEY;
     if (length < HEX ? hashes >> length & 1 : length == HEX || config_name(name, length)) {
@@ -129,7 +144,7 @@ bool rs_shape_maybe(const char *path)
         return slash && slash != path;
     }
     return cache_name(name, (size_t)(path + length - name), path, slash) ||
-           in_key_directory(path, slash);
+           (slash && slash - path > BASE64 && in_key_directory(path, slash));
 }
 
 enum rs_shape rs_shape_above(const char *path)
@@ -234,6 +249,11 @@ static bool split_triton(const char *path, const struct part *parts, size_t coun
     }
     if (rs_key_from_triton(last->text, last->length, &out->key)) {
         found(out, RS_SHAPE_TRITON_DIR, path, last);
+        return true;
+    }
+    if (count > 1 && last->text[0] != '.' &&
+        rs_key_from_triton(parts[1].text, parts[1].length, &out->key)) {
+        found(out, RS_SHAPE_TRITON_FILE, path, &parts[1]);
         return true;
     }
     return false;

@@ -20,6 +20,7 @@ enum rs_shape {
     RS_SHAPE_AOT_FILE,     /* <root>/aotautograd/<key>/<hash of the content>, or /entry up to 2.7 */
     RS_SHAPE_TRITON_DIR,   /* <triton root>/<key> */
     RS_SHAPE_TRITON_GROUP, /* <triton root>/<key>/__grp__<name>.json */
+    RS_SHAPE_TRITON_FILE,  /* <triton root>/<key>/<any other name>: a file of the kernel */
     RS_SHAPE_TRITON_TMP,   /* <triton root>/tmp.<uuid>: a bundle on its way to <key> */
     RS_SHAPE_TRITON_LINK,  /* <root>/triton/<ordinal or None> */
     RS_SHAPE_TRITON_TUNED, /* <triton root>/<key>/<name>.autotune.json */
@@ -48,6 +49,9 @@ enum rs_shape rs_shape_above(const char *path);
 /* Whether the last component of PATH is "tmp." and a uuid: a kernel's bundle on its way to its key.
  */
 bool rs_shape_bundle(const char *path);
+
+/* Whether NAME is that of a kernel's group file. */
+bool rs_shape_group_name(const char *name);
 
 /* Splits an absolute PATH whose last components are plain names. RS_SHAPE_NONE when they do not
  * look like a cache, or when "." or ".." or an empty name is among them: then the caller resolves

@@ -44,8 +44,8 @@ def environment(mode, root):
     result.update(TORCHINDUCTOR_CACHE_DIR=root, RANK=str(FAR))
     if mode != 'plain':
         result['LD_PRELOAD'] = fixture.LIBRARY
-    if mode == 'active':
-        result.update(RANKSHARE='1', RANKSHARE_SEGMENT=SEGMENT, RANKSHARE_WAIT='30')
+    if mode in ('active', 'files', 'memory'):
+        result.update(RANKSHARE_READS=mode if mode != 'active' else 'auto', RANKSHARE='1', RANKSHARE_SEGMENT=SEGMENT, RANKSHARE_WAIT='30')
     return result
 
 
@@ -116,6 +116,19 @@ def views(case, entries):
             copy, first = (min(m['view ' + path]['quickest'][way] for m in many) / 1e6 for way in (0, 1))
             row('entry of %d kB to its first byte, cuda:%d' % (kb, ordinal), '%8.3f ms, %.2f times memcpy and memfd write (%.3f ms)' % (
                 first, one['ratio'], copy), one['ratio'], 'times', 2)
+
+
+def sources(case, entries):
+    """The same with the bytes from the segment, against those from the file, which lies in the page cache. The first open
+    puts them there."""
+    for ordinal in (0, 3):
+        got = interleaved(('files', 'memory'), lambda mode: in_rank(
+            mode, case.root, details=case.details(ordinal), views=entries), 3)
+        for path in entries:
+            times = {mode: min(one['view ' + path]['quickest'][1] for one in many) / 1e6 for mode, many in got.items()}
+            row('entry of %d kB to its first byte, cuda:%d, from the segment' % (os.path.getsize(path) // 1000, ordinal),
+                '%8.3f ms, %.2f times that from the file (%.3f ms)' % (times['memory'], times['memory'] / times['files'], times['files']),
+                times['memory'] / times['files'], 'times')
 
 
 def images(root):
@@ -210,14 +223,16 @@ def measure(work, only_store):
     if only_store:
         return store(work)
     small, blocks = Case(work, 'usertriton'), Case(work, 'blocks')
-    large = os.path.join(work, 'large.details')
-    with open(large, 'wb') as out:
+    long = os.path.join(work, 'large.details')
+    with open(long, 'wb') as out:
         out.write(large_details(blocks.details(FAR)[-1], 10))
     calls(small)
-    hashing((small, blocks), large)
+    hashing((small, blocks), long)
     ten = small.add_entry(small_entry(120))
     views(small, [ten, small.entry_of('aotautograd', 66000), small.entry_of('fxgraph', 240000)])
-    views(blocks, [blocks.entry_of('aotautograd', 550000), blocks.entry_of('fxgraph', 5000000)])
+    large = [blocks.entry_of('aotautograd', 550000), blocks.entry_of('fxgraph', 5000000)]
+    views(blocks, large)
+    sources(blocks, large)
     images(blocks.root)
     constructor(blocks.root)
     loads(small)

@@ -25,6 +25,7 @@ def cases(context):
 
     wrong += [({"RANKSHARE": "yes"}, r"^WRONG  RANKSHARE=yes makes no sense; 0 is used"),
               ({"RANKSHARE_WAIT": "-1"}, r"^WRONG  RANKSHARE_WAIT=-1 makes no sense; 300 is used"),
+              ({"RANKSHARE_READS": "disk"}, r"^WRONG  RANKSHARE_READS=disk makes no sense; auto is used"),
               ({"RANKSHARE_SIZE": "much"}, r"^WRONG  RANKSHARE_SIZE=much makes no sense; the default is used"),
               ({"RANKSHARE_WAIT": "1e9"}, r"^WRONG  RANKSHARE_WAIT=1e9 makes no sense; 300 is used"),
               ({"RANKSHARE_SEGMENT": "a/b"}, r"^WRONG  RANKSHARE_SEGMENT=a/b makes no sense; the default is used"),
@@ -78,6 +79,14 @@ def cases(context):
                        env=context.environment(RANKSHARE_WAITS="1", TORCHINDUCTOR_FX_GRAPH_CACHE="1"))
 
     yield "doctor: an option that there isn't", notes
+
+    def disk_case(path, pattern):
+        return lambda: context.expect(0, *doctor, out=pattern, env=context.environment(TORCHINDUCTOR_CACHE_DIR=path))
+
+    yield "doctor: a cache on this machine's own disk", disk_case(
+        "/dev/shm", r"^ok     TORCHINDUCTOR_CACHE_DIR is on tmpfs: each rank reads the files$")
+    yield "doctor: a cache on a file system that is not known", disk_case(
+        "/proc", r"^ok     TORCHINDUCTOR_CACHE_DIR is on a file system of type 0x9fa0: each artifact is read once for all ranks")
 
     def no_library():
         context.expect(4, "doctor", "--library", context.path("no.so"), out=r"^WRONG  library: none")

@@ -66,6 +66,20 @@ Test(config, sizes)
     }
 }
 
+Test(config, reads)
+{
+    char *envp[] = {"RANKSHARE_READS=network", NULL};
+    const char *value, *fallback;
+    cr_assert_eq(read_one("X=1").reads, RS_READS_AUTO);
+    cr_assert_eq(read_one("RANKSHARE_READS=").reads, RS_READS_AUTO);
+    cr_assert_eq(read_one("RANKSHARE_READS=auto").reads, RS_READS_AUTO);
+    cr_assert_eq(read_one("RANKSHARE_READS=memory").reads, RS_READS_MEMORY);
+    cr_assert_eq(read_one("RANKSHARE_READS=files").reads, RS_READS_FILES);
+    cr_assert_eq(read_one("RANKSHARE_READS=Files").reads, RS_READS_AUTO);
+    cr_assert_str_eq(rs_config_problem(envp, 0, &value, &fallback), "RANKSHARE_READS");
+    cr_assert_str_eq(fallback, "auto");
+}
+
 Test(config, paths_end_in_zero_bytes)
 {
     struct rs_config config = read_one("RANKSHARE_ROOTS=:/a b::/c:");

@@ -16,14 +16,14 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 8);
+    cr_assert_eq(RANKSHARE_LAYOUT, 9);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
  * next boot: an upgrade without a new layout number would go on without leases. */
 Test(layout, counters)
 {
-    cr_assert_eq(RS_COUNTER_COUNT, 112);
+    cr_assert_eq(RS_COUNTER_COUNT, 113);
 }
 
 Test(layout, header)
@@ -75,7 +75,8 @@ Test(layout, header)
     AT(rs_segment, arena_hand, 536, 4);
     AT(rs_segment, reserved2, 540, 4);
     AT(rs_segment, arena_used, 544, 8);
-    AT(rs_segment, reserved3, 576, 3520);
+    AT(rs_segment, turns, 576, 2048);
+    AT(rs_segment, reserved3, 2624, 1472);
     cr_assert_eq(sizeof(struct rs_segment), 4096);
     AT(rs_table, offset, 0, 8);
     AT(rs_table, count, 8, 4);

@@ -12,6 +12,7 @@
 #define B32     "AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQTCQKRMFYYDENBWHA5DYPQ"
 #define HEX     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 #define HEX63   "00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define B64     "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 #define UUID    "tmp.01234567-89ab-cdef-0123-456789abcdef"
 
 struct example {
@@ -35,7 +36,12 @@ static const struct example examples[] = {
     {"/c/aotautograd/" FX "/entry", RS_SHAPE_NONE, NULL}, /* an f key under aotautograd */
     {"/c/triton/3/" B32 "/__grp__k.json", RS_SHAPE_TRITON_GROUP, "/c/triton/3"},
     {"/c/" HEX "/__grp__k.json", RS_SHAPE_TRITON_GROUP, "/c"},
-    {"/c/" HEX "/__grp__k.jsonx", RS_SHAPE_NONE, NULL},
+    {"/c/" HEX "/__grp__k.jsonx", RS_SHAPE_TRITON_FILE, "/c"},
+    {"/c/triton/3/" B32 "/kernel.cubin", RS_SHAPE_TRITON_FILE, "/c/triton/3"},
+    {"/c/triton/3/" B64 "/kernel.json", RS_SHAPE_TRITON_FILE, "/c/triton/3"},
+    {"/c/triton/3/" B32 "/.kernel.cubin", RS_SHAPE_NONE, NULL},
+    {"/c/triton/3/" B32 "/tmp.pid_1_x/kernel.cubin", RS_SHAPE_NONE, NULL},
+    {"/c/triton/3/x/kernel.cubin", RS_SHAPE_NONE, NULL},
     {"/c/triton/3/" B32, RS_SHAPE_TRITON_DIR, "/c/triton/3"},
     {"/c/triton/3/" UUID, RS_SHAPE_TRITON_TMP, "/c/triton/3"},
     {"/c/triton/3/tmp.pid_12345_89ab-cdef-0123-456789abcdef", RS_SHAPE_NONE, NULL},

@@ -333,69 +333,6 @@ def no_store(rank, start):
         rank.equal(peer.counter('artifact_puts'), 0, 'artifacts')
 
 
-# ---- from memory --------------------------------------------------------------------------------
-
-
-@apart('the bytes of a published entry come from memory, while the file is the one that was published', directories=1,
-       hooks='open')
-def served(rank, start):
-    first, zero = start(11, 0), start(0, 0)
-    produced(rank, first)
-    zero.hash('fx')
-    path, canonical = first.path('fx'), moved(read_raw(rank.told['views']['0']['fx']), first.root)
-    for peer in (first, zero):
-        want = moved(read_raw(rank.told['views'][str(peer.ordinal)]['fx']), peer.root)
-        rank.equal(peer.reads('fx'), want, 'the entry')
-        rank.equal(peer.counter('reads_served'), 1, 'served')
-    # Something else by the same name, size and time: whoever reads the file now sees it.
-    info = os.stat(path)
-    with open(path, 'r+b') as file:
-        file.write(b'\x80\x04N.' + bytes(len(canonical) - 4))
-    os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
-    for peer in (first, zero):
-        want = moved(read_raw(rank.told['views'][str(peer.ordinal)]['fx']), peer.root)
-        rank.equal(peer.reads('fx'), want, 'the entry, of which nothing was read')
-        rank.equal(peer.counter('reads_served'), 2, 'served')
-    os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns + 1))
-    for peer in (first, zero):
-        rank.check(peer.reads('fx') != want, 'a file with another time is another file')
-        rank.equal(peer.counter('reads_served'), 2, 'served')
-    os.unlink(path)
-    for peer in (first, zero):
-        empty(rank, peer.reads('fx'), 'without the file')
-        rank.equal(peer.finds('fx') in ([], {'errno': errno.ENOENT}), True, 'and at a look')
-
-
-def traced(path, log):
-    """Runs a command and notes what it reads of PATH."""
-    return ('strace', '-f', '-q', '-o', log, '-P', path, '-e', 'trace=read,pread64,readv,preadv,preadv2,mmap')
-
-
-def reads_of(log):
-    with open(log) as lines:
-        return [line for line in lines if '(' in line]
-
-
-@apart('of a published entry no rank reads the file', directories=1, hooks='open')
-def counted(rank, start):
-    if not shutil.which('strace'):
-        raise Skipped('no strace')
-    first = start(11, 0)
-    produced(rank, first)
-    log = os.path.join(first.root, 'log')
-    for ordinal in (0, 3, 12):
-        with Peer(rank, ordinal, first.root, traced(first.path('fx'), log)) as peer:
-            rank.equal(peer.finds('fx'), [name_of(rank, 'fx')], 'what it saw')
-            rank.equal(peer.reads('fx'), moved(read_raw(rank.told['views'][str(ordinal)]['fx']), first.root), 'the entry')
-            peer.process.stdin.close()
-            peer.process.wait()
-        rank.equal(reads_of(log), [], 'what cuda:%d reads of the file' % ordinal)
-    environment = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'RANKSHARE')}
-    subprocess.run([*traced(first.path('fx'), log), 'cat', first.path('fx')], env=environment, stdout=subprocess.DEVNULL,
-                   check=True)
-    rank.check(reads_of(log), 'nothing is counted: this shows nothing')
-
-
 # ---- kernels ------------------------------------------------------------------------------------
 
 
@@ -579,16 +516,6 @@ def warm(rank, root):
     done = subprocess.run([rank.told['tool'], 'warm', root], env=environment, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True)
     rank.equal((done.returncode, done.stdout[:11]), (0, '1 artifact '), done.stdout)
-
-
-@apart('a directory that was read in: its entries come from memory', directories=1, hooks='open')
-def warmed(rank, start):
-    peer = start(3, 0)
-    warm(rank, peer.root)
-    rank.equal(peer.finds('fx'), [name_of(rank, 'fx')], 'what it saw')
-    same_as_shared(rank, peer, 'fx')
-    for name, value in {'reads_served': 1, 'fx_hits': 1, 'groups_fetched': 0}.items():
-        rank.equal(peer.counter(name), value, name)
 
 
 @apart('another directory finds what was read in, in any job')
