@@ -2,6 +2,7 @@
 #include "rank/root.h"
 
 #include "base/state.h"
+#include "rank/env.h"
 #include "rank/node.h"
 #include "store/job_root.h"
 
@@ -43,13 +44,22 @@ static bool nobodys(const struct rs_where *where)
     return where->root >= TAIL && memcmp(where->path + where->root - TAIL, tail, TAIL) == 0;
 }
 
+/* torch then gives each graph a directory that it removes: the first one is no more the rank's than
+ * the next, and what the user wants compiled anew must not come from another rank. */
+static bool switched_off(void)
+{
+    return rs_env_switch(RS_ENV_TORCHINDUCTOR_FORCE_DISABLE_CACHES) ||
+           rs_env_switch(RS_ENV_TORCH_COMPILE_FORCE_DISABLE_CACHES);
+}
+
 void rs_root_enter(const struct rs_where *where)
 {
     struct home *home = &homes[root_of(where)];
     struct rs_node *node = rs_node();
     int none = NONE;
     if (atomic_load_explicit(&home->state, memory_order_acquire) != NONE || !node || !node->slot ||
-        nobodys(where) || !atomic_compare_exchange_strong(&home->state, &none, ENTERING)) {
+        nobodys(where) || switched_off() ||
+        !atomic_compare_exchange_strong(&home->state, &none, ENTERING)) {
         return;
     }
     home->dev = home->leased_dev = where->dev;

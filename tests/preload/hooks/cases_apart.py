@@ -438,6 +438,20 @@ def in_vain(rank, start):
 STEPS = {'mkdirat': 4, 'writev': 5, 'linkat': 1, 'renameat2': 1}
 
 
+@apart('with torch\'s caches switched off no kernel comes from another directory', directories=3, hooks='stat rename')
+def switched_off(rank, start):
+    first, off, other = start(11, 0), start(3, 1, TORCHINDUCTOR_FORCE_DISABLE_CACHES='1'), start(3, 2)
+    rank.equal(finds_kernel(rank, first), False, 'before')
+    other.ask('key', rank.told['triton_key'])
+    other.tell('exists', group_of(rank, other))
+    other.waiting()
+    rank.equal(finds_kernel(rank, off), False, 'at once')
+    store_kernel(rank, first)
+    rank.equal(other.said(), True, 'where caches are on')
+    rank.equal(finds_kernel(rank, off), False, 'where they are off')
+    rank.equal(rank.names(off.triton), [], 'names')
+
+
 def survived(peer, rank):
     """Looks up a graph and a kernel, and lives."""
     try:
