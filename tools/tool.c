@@ -216,3 +216,25 @@ char *tool_format(const char *format, ...)
     }
     return text;
 }
+
+enum { BAR = 40, BAR_LINE = BAR + 48 };
+static bool bar_shown;
+
+void tool_progress(size_t done, size_t all)
+{
+    static const char marks[BAR + 1] = "########################################";
+    int filled = all ? (int)(done * BAR / all) : BAR;
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\r[%-*.*s] %zu of %zu%s", BAR, filled, marks, done, all,
+            done == all ? "\n" : "");
+    bar_shown = done != all;
+}
+
+void tool_progress_over(void)
+{
+    if (bar_shown)
+        fprintf(stderr, "\r%*s\r", BAR_LINE, "");
+    bar_shown = false;
+}

@@ -60,6 +60,11 @@ bool tool_write(const char *path, const struct rs_pieces *pieces);
 /* Flushes standard output; false, with a message, when it could not take what was written. */
 bool tool_flush(void);
 
+/* A bar on standard error, if that is a terminal, rewritten in place: DONE of ALL. It ends when
+ * both are the same, or with tool_progress_over(), which takes it away for other output. */
+void tool_progress(size_t done, size_t all);
+void tool_progress_over(void);
+
 /* Reads an argument that must be a whole number from MIN to MAX. */
 bool tool_number(const char *text, long min, long max, long *number);
 

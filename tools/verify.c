@@ -37,6 +37,7 @@ static bool is_damaged(struct rs_store *store, unsigned i, size_t *whole)
         return false;
     }
     (void)rs_artifact_view(store, i, &view);
+    tool_progress_over();
     printf("WRONG  %s %s: %s%s\n", rs_kind_name(view.key.kind), store_key(key, &view.key.key),
            state == RS_ARTIFACT_PART ? "these are not the bytes that were put: "
                                      : "its list of files is not what was put",
@@ -71,8 +72,10 @@ static int verify(struct rs_store *store)
         printf("WRONG  %s\n", rs_store_status_text(RS_STORE_CONTENT));
         return TOOL_WRONG;
     }
-    for (unsigned i = 0; i < top; i++)
+    for (unsigned i = 0; i < top; i++) {
         damaged += is_damaged(store, i, &whole);
+        tool_progress(i + 1, top);
+    }
     wrong = check_index(store);
     printf("%s artifact%s whole", format_count(count, whole), whole == 1 ? "" : "s");
     printf(", %s damaged\n", format_count(count, damaged));

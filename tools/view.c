@@ -120,6 +120,12 @@ static int older(const void *left, const void *right)
     return (a->first_ns > b->first_ns) - (a->first_ns < b->first_ns);
 }
 
+static void free_job(struct view_job *job)
+{
+    free(job->processes);
+    free(job->alone);
+}
+
 /* Fills VIEW, then drops the places of the job table that are empty. */
 static void copy(const struct rs_store *store, struct view *view)
 {
@@ -136,6 +142,10 @@ static void copy(const struct rs_store *store, struct view *view)
             copy_process(slot.job < RS_JOBS ? &jobs[slot.job] : unnamed, &slot);
     alone_find(store, jobs);
     for (unsigned i = 0; i <= RS_JOBS; i++) {
+        if (strcmp(jobs[i].id, VIEW_OWN_JOB) == 0) {
+            free_job(&jobs[i]);
+            continue;
+        }
         if (jobs[i].count == 0)
             continue;
         qsort(jobs[i].processes, jobs[i].count, sizeof(*jobs[i].processes), compare);
@@ -166,8 +176,7 @@ enum rs_store_status view_read(const char *name, struct view *view)
 void view_free(struct view *view)
 {
     for (size_t i = 0; i < view->count; i++) {
-        free(view->jobs[i].processes);
-        free(view->jobs[i].alone);
+        free_job(&view->jobs[i]);
     }
     free(view->jobs);
     modules_free(&view->modules);

@@ -49,6 +49,10 @@ struct view {
     struct modules modules;
 };
 
+/* What the program's own processes that put artifacts are called: no job of the user's, and none in
+ * a view. */
+#define VIEW_OWN_JOB "rankshare warm"
+
 /* Opens the segment NAME for reading and copies it. On failure VIEW is empty. */
 enum rs_store_status view_read(const char *name, struct view *view);
 void view_free(struct view *view);

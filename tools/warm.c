@@ -161,18 +161,6 @@ static void put(struct warming *w, const char *path)
     rs_parcel_free(&parcel);
 }
 
-/* A bar on a terminal, rewritten in place. */
-static void progress(size_t done, size_t all)
-{
-    enum { WIDTH = 40 };
-    static const char marks[WIDTH + 1] = "########################################";
-    int filled = all ? (int)(done * WIDTH / all) : WIDTH;
-
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r[%-*.*s] %zu of %zu%s", WIDTH, filled, marks, done, all,
-                done == all ? "\n" : "");
-}
-
 static void tell(const struct warming *w)
 {
     char put_text[FORMAT_MAX], bytes[FORMAT_MAX], there[FORMAT_MAX], refused[FORMAT_MAX],
@@ -188,7 +176,7 @@ static void tell(const struct warming *w)
 static bool open_store(const struct arguments *arguments, struct warming *w,
                        const struct rs_config *config)
 {
-    static const struct rs_identity identity = {.job = "rankshare warm", .rank = -1};
+    static const struct rs_identity identity = {.job = VIEW_OWN_JOB, .rank = -1};
     char segment[RS_SEGMENT_NAME_MAX];
 
     if (!view_segment_name(arguments->segment, segment))
@@ -277,7 +265,7 @@ int verb_warm(int argc, char **argv)
         return TOOL_UNREADABLE;
     for (size_t i = 0; i < found.count; i++) {
         put(&w, found.paths[i]);
-        progress(i + 1, found.count);
+        tool_progress(i + 1, found.count);
         free(found.paths[i]);
     }
     tell(&w);

@@ -7,6 +7,7 @@
 #include "route/group.h"
 #include "route/shape.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,6 +146,60 @@ static void close_draft(struct kernel *k, bool moved)
     }
 }
 
+/* ---- drafts of the dead ------------------------------------------------------------------------
+ */
+
+/* A kernel is put in place in milliseconds. */
+enum { STALE_S = 3600, STALE_MAX = 64 };
+
+struct stale {
+    time_t before;
+    char name[96];
+};
+
+/* Stops at the first one. Whose it is, and that it is a directory, keeps others' files safe. */
+static bool note_stale(int fd, const char *name, void *context)
+{
+    struct stale *stale = context;
+    struct stat st;
+    bool found = strncmp(name, ".rs.", 4) == 0 && strlen(name) < sizeof(stale->name) &&
+                 rs_sys_fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+                 st.st_uid == rs_sys_geteuid() && st.st_mtim.tv_sec < stale->before;
+    snprintf(stale->name, sizeof(stale->name), "%s", found ? name : "");
+    return !found;
+}
+
+static bool remove_draft(int root, const char *name)
+{
+    int fd = rs_sys_openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    rs_dir_each(fd, remove_file, NULL);
+    rs_sys_close(fd);
+    return rs_sys_unlinkat(root, name, AT_REMOVEDIR) == 0;
+}
+
+/* What killed processes have left beside the draft of K, by the file system's own clock. Once in a
+ * process: the root may hold thousands of kernels. */
+static void sweep(const struct kernel *k)
+{
+    static _Atomic bool swept;
+    struct stale stale;
+    struct stat st;
+    if (atomic_exchange(&swept, true) || rs_sys_fstat(k->draft, &st) != 0) {
+        return;
+    }
+    stale.before = st.st_mtim.tv_sec - STALE_S;
+    for (int i = 0; i < STALE_MAX && rs_sys_rewind(k->root); i++) {
+        stale.name[0] = '\0';
+        rs_dir_each(k->root, note_stale, &stale);
+        if (!stale.name[0] || !remove_draft(k->root, stale.name)) {
+            break;
+        }
+    }
+}
+
 /* Into a directory that holds something: a kernel without its group file, or a lone cubin that a
  * static launcher has written there. */
 static bool move_files(const struct kernel *k)
@@ -180,6 +235,9 @@ bool rs_kernel_place(struct rs_arena *arena, struct rs_artifact *artifact, const
     bool whole = done && rs_sys_renameat(k.root, k.name, k.root, k.folder) == 0;
     if (done && !whole) {
         done = (errno == ENOTEMPTY || errno == EEXIST) && move_files(&k);
+    }
+    if (done) {
+        sweep(&k);
     }
     close_draft(&k, whole);
     return done;

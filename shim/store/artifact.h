@@ -66,7 +66,8 @@ enum rs_put_flags {
     RS_PUT_WARM = 1,      /* for every job, not only the producer's: the user asked for it */
     RS_PUT_IF_WANTED = 2, /* only if another process has looked for this key (autotuning's losers
                              are looked for by nobody) */
-    RS_PUT_PROMISED = 4,  /* somebody waits for it: it is not evicted for ten minutes */
+    RS_PUT_PROMISED = 4,  /* somebody waits for it: it is not evicted for ten minutes, for one where
+                             nothing else can be */
     RS_PUT_FIRST = 8, /* not if a group stands there that it would replace: that one is as good */
 };
 

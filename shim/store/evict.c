@@ -7,7 +7,9 @@
 
 #include <stdatomic.h>
 
-enum { BATCH = 64, PROMISE_MS = 600 * 1000 };
+/* A promise is kept for ten minutes while there is anything else to evict, else for one: who was
+ * promised a group is woken at once, and what many ranks store must not fill the store for long. */
+enum { BATCH = 64, PROMISE_MS = 600 * 1000, LEAST_MS = 60 * 1000 };
 
 /* The oldest groups behind (STAMP, GROUP), in their order. */
 struct batch {
@@ -53,18 +55,21 @@ static void collect(const struct rs_index *index, uint64_t last_stamp, uint32_t 
     }
 }
 
-static bool promised(const struct rs_group *group)
+static bool promised(const struct rs_group *group, bool hard)
 {
     uint64_t now = rs_now_ms();
     uint64_t until = atomic_load_explicit(&group->keep_ms, memory_order_relaxed);
-    return until > now && until <= now + PROMISE_MS;
+    uint64_t later = hard ? PROMISE_MS - LEAST_MS : 0;
+    return until > now + later && until <= now + PROMISE_MS;
 }
 
-static bool evict(struct rs_index *index, uint32_t i)
+/* HARD: also what was promised more than a minute ago. */
+static bool evict(struct rs_index *index, uint32_t i, bool hard)
 {
     struct rs_group *group = rs_group_at(index, i);
     uint64_t word = group ? atomic_load(&group->word) : 0;
-    if (rs_word_state(word) != RS_ENTRY_READY || promised(group) || rs_pinned(index, i, word)) {
+    if (rs_word_state(word) != RS_ENTRY_READY || promised(group, hard) ||
+        rs_pinned(index, i, word)) {
         return false;
     }
     /* From here on nobody pins it who has not seen it leave. */
@@ -78,28 +83,34 @@ static bool evict(struct rs_index *index, uint32_t i)
     return true;
 }
 
-unsigned rs_evict_until(struct rs_index *index, bool (*enough)(void *context), void *context)
+/* True: it was enough. That is asked after each group, and no more once it is so. */
+static bool evict_all(struct rs_index *index, bool hard, bool (*enough)(void *context),
+                      void *context, unsigned *gone)
 {
     struct batch batch;
     uint64_t stamp = 0;
     uint32_t last = 0;
-    unsigned gone = 0;
-    while (!enough(context)) {
+    do {
         collect(index, stamp, last, &batch);
-        if (batch.count == 0) {
-            break;
-        }
         for (unsigned i = 0; i < batch.count; i++) {
             stamp = batch.at[i].stamp;
             last = batch.at[i].group;
-            if (evict(index, last - 1)) {
-                gone++;
+            if (evict(index, last - 1, hard)) {
+                (*gone)++;
                 if (enough(context)) {
-                    return gone;
+                    return true;
                 }
             }
         }
-    }
+    } while (batch.count > 0);
+    return false;
+}
+
+unsigned rs_evict_until(struct rs_index *index, bool (*enough)(void *context), void *context)
+{
+    unsigned gone = 0;
+    (void)(enough(context) || evict_all(index, false, enough, context, &gone) ||
+           evict_all(index, true, enough, context, &gone));
     return gone;
 }
 

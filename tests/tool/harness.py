@@ -2,6 +2,7 @@
 """What the cases share: running the program, checking what came out, recordings, segments."""
 import json
 import os
+import pty
 import re
 import subprocess
 import tarfile
@@ -56,6 +57,25 @@ class Context:
         binary = "rewrite" in arguments  # puts an artifact there
         assert "\033" not in text and (binary or b"\033" not in result.stdout), "escape sequences"
         return result
+
+    def on_terminal(self, *arguments):
+        """What the program says on a standard error that is a terminal."""
+        ours, its = pty.openpty()
+        process = subprocess.Popen([self.program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=its,
+                                   env=self.environment())
+        os.close(its)
+        said = b""
+        while True:
+            try:
+                more = os.read(ours, 4096)
+            except OSError:  # nobody has the other end any more
+                break
+            if not more:
+                break
+            said += more
+        os.close(ours)
+        assert process.wait(DEADLINE) == 0
+        return said.decode()
 
     def refuse(self, status, *arguments, error, **options):
         """Like expect, for bad input: one sentence on standard error that begins with the program's name."""

@@ -32,6 +32,23 @@ def cases(context):
 
     yield "warm: a directory, twice", warmed
 
+    def hidden():
+        """Reading a directory in is no job of the user's."""
+        name, _ = context.segment("hidden", fill=False)
+        context.expect(0, "warm", "--segment", name, cache("hidden"), out=r"^6 artifacts read in")
+        assert context.json(0, "stats", "--json", "--segment", name)["jobs"] == []
+
+    yield "warm: is not shown among the jobs", hidden
+
+    def bar():
+        name, _ = context.segment("bar", fill=False)
+        shown = context.on_terminal("warm", "--segment", name, cache("bar"))
+        assert shown.endswith("[%s] 6 of 6\r\n" % ("#" * 40)) and shown.count("\r[") == 6, repr(shown)
+        shown = context.on_terminal("verify", "--segment", name)
+        assert shown.endswith("[%s] 6 of 6\r\n" % ("#" * 40)) and "] 3 of 6" in shown, repr(shown)
+
+    yield "warm, verify: a bar on a terminal", bar
+
     def inspected():
         """A key of ls, or its beginning, shows the files behind it."""
         name, _ = context.segment("inspected", fill=False)

@@ -239,6 +239,33 @@ Test(artifact_model, the_longest_unused_goes_first)
     }
 }
 
+/* As if its promise had been made AGE milliseconds ago. */
+static void age_promise(unsigned number, uint64_t age)
+{
+    struct rs_index index;
+    cr_assert(rs_index_open(&f.store, &index));
+    struct rs_group *group = rs_group_at(&index, entry_of(number));
+    cr_assert_not_null(group);
+    atomic_store(&group->keep_ms, atomic_load(&group->keep_ms) - age);
+}
+
+Test(artifact_model, promises_do_not_fill_the_store)
+{
+    for (unsigned i = 1; i <= 3; i++) {
+        unsigned flags = i < 3 ? RS_PUT_PROMISED : 0;
+        cr_assert_eq(put_group(&f, slot, i, 1, flags, i, 1000, 1), RS_PUT_STORED);
+    }
+    age_promise(1, 61 * 1000);
+    age_promise(2, 58 * 1000);
+    uint64_t used = atomic_load(&f.store.segment->arena_used);
+    cr_assert_eq(rs_artifact_evict_to(&f.store, used - 1), 1);
+    cr_assert_eq(find_group(&f, slot, 3, 1, 0), 0, "what nobody was promised goes first");
+    cr_assert_eq(find_group(&f, slot, 1, 1, 0), RS_MATCH_ROOT);
+    cr_assert_eq(rs_artifact_evict_to(&f.store, 0), 1);
+    cr_assert_eq(find_group(&f, slot, 1, 1, 0), 0, "a promise of more than a minute ago");
+    cr_assert_eq(find_group(&f, slot, 2, 1, 0), RS_MATCH_ROOT, "one of less");
+}
+
 Test(artifact_model, what_is_read_or_promised_stays)
 {
     struct rs_artifact artifact;

@@ -397,6 +397,26 @@ for what in ('nothing', 'an empty directory', 'a lone cubin', 'half a kernel'):
         rank.equal(second.counter('groups_fetched'), 1, 'fetched')
 
 
+@apart('what killed ranks have left beside kernels goes with the next kernel, an hour later', hooks='stat rename')
+def leftovers(rank, start):
+    first, second = start(11, 0), start(3, 1)
+    old, young, file, other = (os.path.join(second.triton, name) for name in (
+        '.rs.1.1.00000000000000aa', '.rs.1.1.00000000000000bb', '.rs.1.1.00000000000000cc', '.other'))
+    for folder in (old, young, other):
+        write(os.path.join(folder, 'kernel.cubin'), b'half')
+    write(file, b'')
+    for path in (old, file, other):
+        os.utime(path, (time.time() - 3700,) * 2)
+    rank.equal(finds_kernel(rank, first), False, 'before')
+    second.ask('key', rank.told['triton_key'])
+    second.tell('exists', group_of(rank, second))
+    second.waiting()
+    store_kernel(rank, first)
+    rank.equal(second.said(), True, 'what it saw')
+    rank.equal(rank.names(second.triton), sorted(os.path.basename(path) for path in (
+        kernel_folder(rank, second), young, file, other)), 'what is left')
+
+
 @apart('a kernel of which a file is missing is no kernel', hooks='stat rename')
 def incomplete(rank, start):
     first, second = start(11, 0), start(3, 1)
