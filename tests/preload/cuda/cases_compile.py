@@ -73,6 +73,7 @@ def shared(function, road):
         one = [artifact for artifact in listed if artifact['kind'] == 'cubin']
         expect('bytes', [(artifact['bytes'], artifact['class']) for artifact in one],
                [(os.path.getsize(CUBIN), VERSIONS[0] << 32 | 9 << 8)])
+        run([TOOL, 'verify', '--segment', room.segment])
         told = run([TOOL, 'stats', '--modules', '--segment', room.segment])
         if not re.search(r'PTX compiled for all: 1, .*; compiles saved: 3, some ', told):
             raise Failed(told)

@@ -34,6 +34,7 @@ def twice(room):
         told = run([TOOL, 'inspect', '--segment', room.segment, name])
         if module['kernel'] not in told:
             raise Failed('no %s in what inspect says of %s:\n%s' % (module['kernel'], name, told))
+    run([TOOL, 'verify', '--segment', room.segment])
     expect('bytes', sorted(one['bytes'] for one in listed), sorted(module['size'] for module in table.values()))
 
 
@@ -98,6 +99,19 @@ def from_memory(room):
     room.counted(modules_stored=2, loads_file=6, loads_unknown=0, loads_failed=0)
     table, _ = modules(room)
     expect('loads', [module['loads'] for module in table.values()], [6])
+
+
+@case('from memory: under Inductor\'s root, by the link of another ordinal')
+def inductor(room):
+    root = os.path.join(room.folder, 'inductor')
+    path = os.path.join(root, 'triton', '0', KEY, 'kernel.cubin')
+    os.makedirs(os.path.dirname(path))
+    os.symlink('0', os.path.join(root, 'triton', '3'))
+    shutil.copyfile(image('plain.sm_90.cubin'), path)
+    other = path.replace('/0/', '/3/')
+    for rank, name, count in ((0, path, 0), (3, other, 0), (3, other, 1), (0, path, 1)):
+        expect(name, served(room, ['file', name], rank, '/nowhere', TORCHINDUCTOR_CACHE_DIR=root)[0], count)
+    room.counted(modules_stored=2)
 
 
 @case('from memory: only while the file is the one that was loaded')
