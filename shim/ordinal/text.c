@@ -292,8 +292,7 @@ unsigned rs_text_comms(struct rs_bytes text, bool wrapper)
         found = RS_COMMS_COLLECTIVES;
     }
     /* The binding is an assignment; a call has its parenthesis. */
-    if (RS_SEARCH(text, "symm_mem") ||
-        (wrapper && RS_SEARCH(text, "empty_strided_p2p("))) {
+    if (RS_SEARCH(text, "symm_mem") || (wrapper && RS_SEARCH(text, "empty_strided_p2p("))) {
         found |= RS_COMMS_COLLECTIVES | RS_COMMS_SYMM_MEM;
     }
     return found;

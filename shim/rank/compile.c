@@ -32,6 +32,11 @@ void rs_compile_capture(bool begins)
     }
 }
 
+bool rs_compile_capturing(void)
+{
+    return atomic_load(&captures) > 0;
+}
+
 void rs_compile_left(void)
 {
     rs_count(RS_C_ptx_left, 1);
@@ -127,7 +132,7 @@ bool rs_compile_begin(struct rs_compile *load, const void *image, unsigned count
     note_text(load);
     const struct rs_node *node = rs_node_tie();
     bool may = others == 0 && node && node->slot && rs_config.size != 0 && !driver_told() &&
-               atomic_load(&captures) == 0 &&
+               !rs_compile_capturing() &&
                rs_jit_read(&reader, count, options, values, &load->jit) && !has_failed(load);
     if (!may)
         rs_compile_left();

@@ -106,11 +106,8 @@ static struct rs_module *enter(const struct rs_load *load, struct rs_reader *rea
     return module;
 }
 
-/* The module in the table that was looked into, or NULL. */
-static struct rs_module *look_at(const struct rs_load *load, struct rs_reader *reader,
-                                 const void *at)
+static void look_at(const struct rs_load *load, struct rs_reader *reader, const void *at)
 {
-    struct rs_module *module = NULL;
     struct rs_image image;
     struct rs_hash128 name;
     if (!at || !rs_image_find(reader, at, SIZE_MAX / 2, &image)) {
@@ -124,11 +121,10 @@ static struct rs_module *look_at(const struct rs_load *load, struct rs_reader *r
         rs_count(RS_C_loads_unknown, 1);
     } else {
         name = rs_hash128_of(image.bytes.data, image.bytes.size);
-        module = enter(load, reader, &image, &name, true);
+        struct rs_module *module = enter(load, reader, &image, &name, true);
         if (module && load->good)
             rs_stow_image(rs_node_if_tied(), module, &name, &image);
     }
-    return module;
 }
 
 /* ---- what the hooks tell -----------------------------------------------------------------------
@@ -154,23 +150,23 @@ void rs_loaded_image(const struct rs_load *load, const void *image)
     struct rs_reader reader;
     count_load(load);
     rs_reader_process(&reader);
-    (void)look_at(load, &reader, image);
+    look_at(load, &reader, image);
 }
 
 /* The bytes of a regular file of at most RS_MODULE_MAX, and a zero byte, as the driver reads PTX.
- * *FOUND gets what the file is. */
-static bool read_file(const char *path, struct rs_arena *arena, struct rs_bytes *bytes, bool *large,
-                      struct stat *found)
+ */
+static bool read_file(const char *path, struct rs_arena *arena, struct rs_bytes *bytes, bool *large)
 {
+    struct stat found;
     *large = false;
-    if (!path || rs_sys_fstatat(AT_FDCWD, path, found, 0) != 0 || !S_ISREG(found->st_mode))
+    if (!path || rs_sys_fstatat(AT_FDCWD, path, &found, 0) != 0 || !S_ISREG(found.st_mode))
         return false;
     int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
-    bool regular = rs_sys_fstat(fd, found) == 0 && S_ISREG(found->st_mode);
-    *large = regular && found->st_size > RS_MODULE_MAX;
-    size_t size = regular && !*large ? (size_t)found->st_size : 0;
+    bool regular = rs_sys_fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+    *large = regular && found.st_size > RS_MODULE_MAX;
+    size_t size = regular && !*large ? (size_t)found.st_size : 0;
     unsigned char *data = size ? rs_arena_alloc(arena, size + 1) : NULL;
     ssize_t got = data ? rs_sys_pread(fd, data, size, 0) : -1;
     rs_sys_close(fd);
@@ -182,21 +178,16 @@ static bool read_file(const char *path, struct rs_arena *arena, struct rs_bytes 
 }
 
 /* The file that the driver has read is read once more, for what is in it. */
-static void look_at_file(const struct rs_load *load, const char *path,
-                         const struct rs_module_file *file)
+static void look_at_file(const struct rs_load *load, const char *path)
 {
     struct rs_arena arena;
     struct rs_bytes bytes;
-    struct stat found;
     bool large;
     rs_arena_init(&arena, RS_MODULE_MAX + (1 << 16));
-    if (read_file(path, &arena, &bytes, &large, &found)) {
+    if (read_file(path, &arena, &bytes, &large)) {
         struct rs_reader reader;
         rs_reader_bytes(&reader, bytes);
-        const struct rs_module *module = look_at(load, &reader, bytes.data);
-        bytes.size--;
-        if (module && load->good && file->managed && !file->stored)
-            rs_stow_file(rs_node_if_tied(), module, path, &found, bytes);
+        look_at(load, &reader, bytes.data);
     } else {
         rs_count(large ? RS_C_loads_large : RS_C_loads_unknown, 1);
     }
@@ -212,9 +203,9 @@ void rs_loaded_file(const struct rs_load *load, const char *path, const struct r
     if (served) {
         struct rs_reader reader;
         rs_reader_bytes(&reader, (struct rs_bytes){file->bytes.data, file->bytes.size + 1});
-        (void)look_at(load, &reader, file->bytes.data);
+        look_at(load, &reader, file->bytes.data);
     } else {
-        look_at_file(load, path, file);
+        look_at_file(load, path);
     }
 }
 

@@ -4,9 +4,9 @@
 #include "base/state.h"
 #include "base/sys.h"
 #include "image/cubin.h"
+#include "rank/compile.h"
 #include "rank/count.h"
-#include "rank/parcel.h"
-#include "rank/where.h"
+#include "rank/share.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -110,119 +110,50 @@ void rs_stow_image(struct rs_node *node, struct rs_module *module, const struct 
         rs_module_not_kept(module);
 }
 
-/* ---- by file -----------------------------------------------------------------------------------
+/* ---- files -------------------------------------------------------------------------------------
  */
 
-static struct rs_artifact_key key_of_file(const struct stat *st)
-{
-    struct rs_file_id id = rs_file_id_of(st);
-    const uint64_t plain[] = {st->st_dev, id.ino, id.size, id.mtime_ns};
-    struct rs_hash128 hash = rs_hash128_of(plain, sizeof(plain));
-    struct rs_artifact_key key = key_of(RS_KIND_cubin, &hash);
-    memcpy(key.key.bytes + 16, "file", 4); /* not by content */
-    return key;
-}
-
-static const char *name_in(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-void rs_stow_file(struct rs_node *node, const struct rs_module *module, const char *path,
-                  const struct stat *st, struct rs_bytes bytes)
-{
-    struct rs_hash128 meaning;
-    if (!has_store(node) || !rs_module_shared(module, node->slot))
-        return;
-    struct rs_artifact_key key = key_of_file(st);
-    struct rs_part_in part = {
-        .name = name_in(path),
-        .data = bytes.data,
-        .size = bytes.size,
-        .mode = st->st_mode & 0777,
-        .file = rs_file_id_of(st),
-    };
-    note_meaning(&part, &meaning);
-    rs_count(RS_C_modules_stored, rs_stow(node, &key, &part) == RS_PUT_STORED);
-}
-
-/* The part of ARTIFACT that is this very file. */
-static bool find_part(struct rs_artifact *artifact, const char *name, const struct stat *st,
-                      struct rs_arena *arena, struct rs_bytes *bytes)
-{
-    struct rs_file_id id = rs_file_id_of(st);
-    for (unsigned i = 0; i < artifact->count; i++) {
-        const struct rs_part *part = &artifact->parts[i];
-        if (part->exact && part->size == id.size && strcmp(part->name, name) == 0 &&
-            memcmp(&part->file, &id, sizeof(id)) == 0)
-            return read_part(artifact, i, arena, bytes);
-    }
-    return false;
-}
-
-static bool find_under(struct rs_node *node, const struct rs_artifact_key *key,
-                       const struct rs_origin *origin, const char *name, const struct stat *st,
-                       struct rs_module_file *file)
-{
-    struct rs_artifact artifact;
-    bool there = rs_artifact_find(&node->store, node->slot, key, origin, RS_FIND_QUIET, &artifact);
-    if (there) {
-        (void)find_part(&artifact, name, st, &file->arena, &file->bytes);
-        rs_artifact_release(&artifact);
-    }
-    return there;
-}
-
-/* Put by a rank that loaded it, or with its kernel (`rankshare warm`, ranks with directories of
- * their own). */
-static void find_file(struct rs_node *node, const struct rs_where *where, const char *name,
-                      const struct stat *st, struct rs_module_file *file)
-{
-    struct rs_artifact_key own = key_of_file(st);
-    struct rs_artifact_key kernel = {.kind = RS_KIND_triton_group, .key = where->key};
-    struct rs_origin root = rs_origin_of(&node->store, node->slot, where->dev, where->ino);
-    file->stored = find_under(node, &own, &anywhere, name, st, file);
-    if (!file->bytes.data)
-        (void)find_under(node, &kernel, &root, name, st, file);
-}
-
-/* The kernel's directory that PATH lies in. In the arena: two paths are too much for a small
- * thread's stack. */
-static struct rs_where *managed(const char *path, struct rs_arena *arena)
+/* Where PATH lies, if it is a cubin of a kernel in a managed cache. In the arena: a path is too
+ * much for a small thread's stack. */
+static const struct rs_where *managed(const char *path, struct rs_arena *arena)
 {
     static const char tail[] = ".cubin";
-    size_t length = strlen(path), folder = (size_t)(name_in(path) - path);
+    size_t length = strlen(path);
     if (length < sizeof(tail) || strcmp(path + length - (sizeof(tail) - 1), tail) != 0 ||
-        folder < 2 || length >= PATH_MAX)
+        !rs_shape_maybe(path))
         return NULL;
-    char *directory = rs_arena_alloc(arena, folder);
-    struct rs_where *where = directory ? rs_arena_alloc(arena, sizeof(*where)) : NULL;
-    if (!where)
-        return NULL;
-    memcpy(directory, path, folder - 1);
-    directory[folder - 1] = '\0';
-    return rs_shape_maybe(directory) && rs_where(AT_FDCWD, directory, where) &&
-                   where->shape == RS_SHAPE_TRITON_DIR
-               ? where
-               : NULL;
+    struct rs_where *where = rs_arena_alloc(arena, sizeof(*where));
+    return where && rs_where(AT_FDCWD, path, where) && where->shape == RS_SHAPE_TRITON_FILE ? where
+                                                                                            : NULL;
+}
+
+static void read_file(int fd, const struct rs_where *where, struct rs_module_file *file)
+{
+    struct rs_bytes bytes;
+    struct stat st;
+    if (rs_sys_fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > RS_MODULE_MAX ||
+        !rs_share_read(fd, where, &file->arena, &bytes))
+        return;
+    char *data = rs_arena_alloc(&file->arena, bytes.size + 1);
+    if (data) {
+        memcpy(data, bytes.data, bytes.size);
+        data[bytes.size] = '\0';
+        file->bytes = (struct rs_bytes){(uint8_t *)data, bytes.size};
+    }
 }
 
 void rs_module_file_look(const char *path, struct rs_module_file *file)
 {
-    struct stat st;
-    *file = (struct rs_module_file){0};
+    *file = (struct rs_module_file){.bytes = {NULL, 0}};
     rs_arena_init(&file->arena, RS_STOW_MEMORY);
-    const struct rs_where *where = path ? managed(path, &file->arena) : NULL;
-    struct rs_node *node = where ? rs_node_tie() : NULL;
-    file->managed = where != NULL;
-    if (!has_store(node))
+    const struct rs_where *where =
+        path && !rs_compile_capturing() ? managed(path, &file->arena) : NULL;
+    if (!where || !has_store(rs_node_tie()))
         return;
     int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return;
-    if (rs_sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        find_file(node, where, name_in(path), &st, file);
+    read_file(fd, where, file);
     rs_sys_close(fd);
 }
 

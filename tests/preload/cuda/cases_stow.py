@@ -67,12 +67,14 @@ def no_room(room):
     room.counted(modules_stored=0, artifact_no_room=3)
 
 
-def cache(room, key=KEY, name='plain.sm_90.cubin'):
-    """A kernel's directory in a cache, and its cubin."""
-    root = os.path.join(room.folder, 'triton')
-    os.makedirs(os.path.join(root, key))
-    path = os.path.join(root, key, 'kernel.cubin')
+def cache(room, root='triton', name='plain.sm_90.cubin'):
+    """A kernel in a cache: its root, and its cubin."""
+    root = os.path.join(room.folder, root)
+    path = os.path.join(root, KEY, 'kernel.cubin')
+    os.makedirs(os.path.dirname(path))
     shutil.copyfile(image(name), path)
+    with open(os.path.join(root, KEY, '__grp__kernel.json'), 'w') as out:
+        json.dump({'child_paths': {'kernel.cubin': path}}, out)
     return root, path
 
 
@@ -80,81 +82,83 @@ def served(room, steps, rank, root, **environment):
     """How many loads came from memory; what the driver was asked."""
     before = room.counters().get('loads_served', 0)
     command = [room.program('load')] + [str(step) for step in steps] + ['trace', '-']
-    told = room.run(command, 'active', more=dict(environment, RANK=str(rank), TRITON_CACHE_DIR=root))
+    settings = dict({'RANK': str(rank), 'TRITON_CACHE_DIR': root, 'RANKSHARE_READS': 'memory'}, **environment)
+    told = room.run(command, 'active', more=settings)
     return room.counters()['loads_served'] - before, told.splitlines()[-1].split()[1:]
 
 
-@case('from memory: a file of the cache that two processes have loaded')
+@case('from memory: a file of the cache, read once for the node')
 def from_memory(room):
     root, path = cache(room)
-    expect('first', served(room, ['file', path], 0, root), (0, ['cuModuleLoad']))
-    expect('second', served(room, ['file', path], 1, root), (0, ['cuModuleLoad']))
-    room.counted(modules_stored=2)  # by its content and by its file
-    expect('third', served(room, ['file', path, 'file-library', path], 2, root), (2, ['cuModuleLoadData', 'cuLibraryLoadData']))
-    expect('first again', served(room, ['file', path], 0, root), (1, ['cuModuleLoadData']))
+    for rank in (0, 1):
+        expect('rank %d' % rank, served(room, ['file', path, 'file-library', path], rank, root),
+               (2, ['cuModuleLoadData', 'cuLibraryLoadData']))
     link = os.path.join(room.folder, 'link')
     os.symlink(root, link)
     expect('by another spelling', served(room, ['file', os.path.join(link, KEY, '..', KEY, 'kernel.cubin')], 3, root),
            (1, ['cuModuleLoadData']))
-    room.counted(modules_stored=2, loads_file=6, loads_unknown=0, loads_failed=0)
+    room.counted(reads_filled=1, reads_served=4, loads_file=5, loads_unknown=0, loads_failed=0)
     table, _ = modules(room)
-    expect('loads', [module['loads'] for module in table.values()], [6])
+    expect('loads', [module['loads'] for module in table.values()], [5])
+
+
+@case('from memory: not where RANKSHARE_READS says so, nor while a stream is captured')
+def files(room):
+    root, path = cache(room)
+    served(room, ['file', path], 0, root)
+    expect('files', served(room, ['file', path], 1, root, RANKSHARE_READS='files'), (0, ['cuModuleLoad']))
+    expect('captured', served(room, ['capture', 'begin', 'file', path, 'capture', 'end', 'file', path], 1, root),
+           (1, ['cuStreamBeginCapture_v2', 'cuModuleLoad', 'cuStreamEndCapture', 'cuModuleLoadData']))
 
 
 @case('from memory: under Inductor\'s root, by the link of another ordinal')
 def inductor(room):
-    root = os.path.join(room.folder, 'inductor')
-    path = os.path.join(root, 'triton', '0', KEY, 'kernel.cubin')
-    os.makedirs(os.path.dirname(path))
-    os.symlink('0', os.path.join(root, 'triton', '3'))
-    shutil.copyfile(image('plain.sm_90.cubin'), path)
-    other = path.replace('/0/', '/3/')
-    for rank, name, count in ((0, path, 0), (3, other, 0), (3, other, 1), (0, path, 1)):
-        expect(name, served(room, ['file', name], rank, '/nowhere', TORCHINDUCTOR_CACHE_DIR=root)[0], count)
-    room.counted(modules_stored=2)
+    root, path = cache(room, os.path.join('inductor', 'triton', '0'))
+    os.symlink('0', os.path.join(room.folder, 'inductor', 'triton', '3'))
+    environment = {'TORCHINDUCTOR_CACHE_DIR': os.path.dirname(os.path.dirname(root))}
+    for rank, name in ((0, path), (3, path.replace('/triton/0/', '/triton/3/')), (0, path)):
+        expect(name, served(room, ['file', name], rank, '/nowhere', **environment), (1, ['cuModuleLoadData']))
+    room.counted(reads_filled=1, reads_served=2)
 
 
-@case('from memory: only while the file is the one that was loaded')
+@case('from memory: only while the file is the one that was read')
 def another_file(room):
     root, path = cache(room)
-    for rank in (0, 1):
-        served(room, ['file', path], rank, root)
+    expect('first', served(room, ['file', path], 0, root), (1, ['cuModuleLoadData']))
     elsewhere = os.path.join(room.folder, 'kernel.cubin')
     os.rename(path, elsewhere)
     expect('gone', served(room, ['file', path], 2, root), (0, ['cuModuleLoad']))
     expect('outside of the cache', served(room, ['file', elsewhere], 2, root), (0, ['cuModuleLoad']))
-    shutil.copyfile(image('factor.sm_90.cubin'), path)
-    expect('another', served(room, ['file', path], 2, root), (0, ['cuModuleLoad']))
-    os.unlink(path)
-    os.rename(elsewhere, path)
-    expect('back', served(room, ['file', path], 2, root), (1, ['cuModuleLoadData']))
-    with open(path, 'r+b') as out:
-        out.write(b'\x7fELF')
-    expect('written to', served(room, ['file', path], 2, root), (0, ['cuModuleLoad']))
     room.counted(loads_failed=1)  # the one that was gone
+    shutil.copyfile(image('factor.sm_90.cubin'), path)
+    expect('another', served(room, ['file', path], 2, root), (1, ['cuModuleLoadData']))
+    room.counted(loads_failed=1, reads_filled=2)
+    table, _ = modules(room)
+    expect('loads', sorted((module['size'], module['loads']) for module in table.values()),
+           sorted([(os.path.getsize(image('plain.sm_90.cubin')), 2), (os.path.getsize(image('factor.sm_90.cubin')), 1)]))
 
 
-@case('from memory: code that means the same is not the file')
-def same_meaning(room):
-    root, path = cache(room, name='lines-one.sm_90.cubin')
-    for rank in (0, 1):
-        load(room, ['heap', image('lines-two.sm_90.cubin')], rank)
-    for rank in (0, 1, 2, 2):
-        expect('served', served(room, ['file', path], rank, root), (0, ['cuModuleLoad']))
-    room.counted(modules_stored=3)
+@case('from memory: no lone cubin, none that is too large, no other file')
+def other_files(room):
+    root, path = cache(room)
+    os.unlink(os.path.join(root, KEY, '__grp__kernel.json'))
+    text = os.path.join(root, KEY, 'kernel.ptx')
+    shutil.copyfile(image('kernels.sm_80.ptx'), text)
+    expect('lone', served(room, ['file', path, 'file', text], 0, root), (0, ['cuModuleLoad', 'cuModuleLoad']))
+    with open(path, 'ab') as out:
+        out.truncate(9 << 20)
+    expect('large', served(room, ['file', path], 0, root), (0, ['cuModuleLoad']))
+    expect('no store', served(room, ['file', path], 0, root, RANKSHARE_SIZE='0'), (0, ['cuModuleLoad']))
 
 
-@case('from memory: a kernel of `rankshare warm\', at the first load')
+@case('from memory: a kernel of `rankshare warm\', without a read')
 def warmed(room):
     root, path = cache(room)
-    group = {'child_paths': {'kernel.cubin': path}}
-    with open(os.path.join(root, KEY, '__grp__kernel.json'), 'w') as out:
-        json.dump(group, out)
     run([TOOL, 'warm', '--segment', room.segment, root])
     expect('first', served(room, ['file', path], 0, root), (1, ['cuModuleLoadData']))
+    room.counted(reads_filled=0, reads_served=1)
     before = objects(room)
-    for rank in (1, 2):
-        load(room, ['heap', path], rank)
+    load(room, ['heap', path], 1)
     room.counted(modules_stored=1)
     expect('objects', objects(room), before + 1)  # a list; the code was there
 
@@ -163,16 +167,13 @@ def same(road):
     @case('from memory: every failure of the driver, %s' % road)
     def test(room):
         root, path = cache(room)
-        environment = {'TRITON_CACHE_DIR': root}
-        for rank in (0, 1):
-            served(room, ['file', path], rank, root)
-        before = room.counters()['loads_served']
+        environment = {'TRITON_CACHE_DIR': root, 'RANKSHARE_READS': 'memory'}
         command = [room.program('instead-linked' if road == 'linked' else 'instead'), road, path]
         plain = room.run(command, 'plain', more=environment)
         for mode in ('inactive', 'active'):
             room.compare(plain, room.run(command, mode, more=environment), mode)
         # Where nothing fails, twice two; where one data function fails, the other one; none where every cubin does.
-        expect('served', room.counters()['loads_served'] - before, 4 + 2 * 10 * 2)
+        room.counted(loads_served=4 + 2 * 10 * 2)
 
 
 for each in ('dlsym', 'query', 'linked'):

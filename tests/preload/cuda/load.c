@@ -80,6 +80,17 @@ static void look_up(const char *data, const char *other, const char *kernel)
     ((get *)dlsym(driver, "cuLibraryGetKernel"))(&function, library, "too late");
 }
 
+static void capture(const char *what)
+{
+    typedef unsigned begin(void *stream, unsigned mode);
+    typedef unsigned end(void *stream, void **graph);
+    void *graph;
+    unsigned result = strcmp(what, "begin") == 0
+                          ? ((begin *)dlsym(driver, "cuStreamBeginCapture_v2"))((void *)0x77, 0)
+                          : ((end *)dlsym(driver, "cuStreamEndCapture"))((void *)0x77, &graph);
+    printf("%s %u\n", what, result);
+}
+
 static void large(void)
 {
     static const char head[] = "//\n.version 8.0\n.target sm_90\n.address_size 64\n//";
@@ -146,6 +157,8 @@ static void step(const char *how, const char *path)
         large();
     } else if (strcmp(how, "questions") == 0) {
         printf("questions %u\n", fake->asked);
+    } else if (strcmp(how, "capture") == 0) {
+        capture(path);
     } else if (strcmp(how, "trace") == 0) {
         printf("trace%s\n", fake->trace);
         fake->trace[0] = '\0';
