@@ -44,7 +44,8 @@ struct warming {
 static bool wanted(enum rs_shape shape)
 {
     return shape == RS_SHAPE_FX_DIR || shape == RS_SHAPE_AOT_DIR ||
-           shape == RS_SHAPE_TRITON_GROUP || shape == RS_SHAPE_CONFIG;
+           shape == RS_SHAPE_TRITON_GROUP || shape == RS_SHAPE_CONFIG ||
+           shape == RS_SHAPE_TRITON_TUNED;
 }
 
 static int visit(const char *path, const struct stat *st, int type, struct FTW *walk)
@@ -90,9 +91,8 @@ static bool pack(const char *path, const struct rs_parts *parts, struct rs_parce
                  struct rs_artifact_key *key)
 {
     bool file = parts->shape == RS_SHAPE_TRITON_GROUP;
-    size_t length = parts->shape == RS_SHAPE_CONFIG ? parts->root
-                    : file                          ? (size_t)(parts->name - path) - 1
-                                                    : strlen(path);
+    bool result = parts->shape == RS_SHAPE_CONFIG || parts->shape == RS_SHAPE_TRITON_TUNED;
+    size_t length = result ? parts->root : file ? (size_t)(parts->name - path) - 1 : strlen(path);
     char *directory = tool_format("%.*s", (int)length, path);
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = false;
@@ -103,7 +103,7 @@ static bool pack(const char *path, const struct rs_parts *parts, struct rs_parce
         key->kind = RS_KIND_triton_group;
         good = rs_parcel_kernel(parcel, fd, strrchr(directory, '/') + 1, parts->name, path,
                                 parts->root);
-    } else if (fd >= 0 && parts->shape == RS_SHAPE_CONFIG) {
+    } else if (fd >= 0 && result) {
         key->kind = RS_KIND_best_config;
         good = rs_parcel_result(parcel, fd, path + parts->root + 1, path, parts->root);
     } else if (fd >= 0) {

@@ -40,6 +40,10 @@ enum rs_share rs_share_fetch(const struct rs_where *where);
 void rs_share_publish_result(const struct rs_where *where, int rootfd, const char *name);
 bool rs_share_fetch_result(const struct rs_where *where, const char *name);
 
+/* The same for a result of Triton's own autotuner, the file WHERE. */
+void rs_share_publish_tuned(const struct rs_where *where);
+bool rs_share_fetch_tuned(const struct rs_where *where);
+
 /* What the result NAME ("xx/<64 digits>.best_config") is called in the store. */
 bool rs_share_result_key(const char *name, struct rs_artifact_key *key);
 

@@ -197,16 +197,17 @@ static bool bring_result(struct fetch *f, const struct rs_artifact_key *key)
 {
     struct rs_bytes bytes;
     size_t size = strlen(f->name);
+    unsigned part = is_root(&f->artifact.parts[0]);
     (void)key;
-    if (f->artifact.count != 2 || !load(f, is_root(&f->artifact.parts[0]), &bytes) ||
-        f->to->root + 1 + size >= sizeof(f->to->path)) {
+    if (f->artifact.count != 2 || strcmp(f->artifact.parts[part].name, f->name) != 0 ||
+        !load(f, part, &bytes) || f->to->root + 1 + size >= sizeof(f->to->path)) {
         return false;
     }
     struct iovec piece = {(void *)(uintptr_t)bytes.data, bytes.size};
     struct rs_pieces pieces = {&piece, 1, bytes.size};
     memcpy(f->to->path + f->to->root + 1, f->name, size + 1);
-    f->to->name = f->to->root + 4;
-    f->folder = f->to->root + 3;
+    f->to->name = (size_t)(strrchr(f->to->path, '/') - f->to->path) + 1;
+    f->folder = f->to->name - 1;
     f->to->path[f->folder] = '\0';
     bool made = make_directories(f);
     f->to->path[f->folder] = '/';
@@ -277,6 +278,16 @@ bool rs_share_fetch_result(const struct rs_where *where, const char *name)
     int saved = errno;
     bool done = rs_root_home(where) && rs_share_result_key(name, &key) &&
                 find(&f, where, &key, bring_result) == RS_SHARE_FETCHED;
+    errno = saved;
+    return done;
+}
+
+bool rs_share_fetch_tuned(const struct rs_where *where)
+{
+    struct fetch f = {.reason = RS_OK, .name = where->path + where->root + 1};
+    struct rs_artifact_key key = {.kind = RS_KIND_best_config, .key = where->key};
+    int saved = errno;
+    bool done = rs_root_home(where) && find(&f, where, &key, bring_result) == RS_SHARE_FETCHED;
     errno = saved;
     return done;
 }

@@ -164,18 +164,45 @@ void rs_share_publish(const struct rs_where *where)
     errno = saved;
 }
 
-void rs_share_publish_result(const struct rs_where *where, int rootfd, const char *name)
+static void publish_result(const struct rs_where *where, int rootfd, const char *name,
+                           const struct rs_artifact_key *key)
 {
     struct rs_node *node = store_for(where);
-    struct rs_artifact_key key;
     struct rs_parcel parcel;
+    if (node && rs_parcel_result(&parcel, rootfd, name, where->path, where->root)) {
+        put(&parcel, node, where, key);
+    }
+    if (node) {
+        rs_parcel_free(&parcel);
+    }
+}
+
+void rs_share_publish_result(const struct rs_where *where, int rootfd, const char *name)
+{
+    struct rs_artifact_key key;
     int saved = errno;
-    if (!node || !rs_share_result_key(name, &key)) {
-        return;
+    if (rs_share_result_key(name, &key)) {
+        publish_result(where, rootfd, name, &key);
     }
-    if (rs_parcel_result(&parcel, rootfd, name, where->path, where->root)) {
-        put(&parcel, node, where, &key);
+    errno = saved;
+}
+
+void rs_share_publish_tuned(const struct rs_where *where)
+{
+    struct rs_artifact_key key = {.kind = RS_KIND_best_config, .key = where->key};
+    struct rs_arena arena;
+    int saved = errno;
+    rs_arena_init(&arena, 2 * PATH_MAX);
+    char *root = rs_arena_alloc(&arena, where->root + 1);
+    if (root) {
+        memcpy(root, where->path, where->root);
+        root[where->root] = '\0';
+        int fd = rs_sys_openat(AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+        if (fd >= 0) {
+            publish_result(where, fd, where->path + where->root + 1, &key);
+            rs_sys_close(fd);
+        }
     }
-    rs_parcel_free(&parcel);
+    rs_arena_free(&arena);
     errno = saved;
 }

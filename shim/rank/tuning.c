@@ -6,6 +6,7 @@
 #include "rank/count.h"
 #include "rank/known.h"
 #include "rank/root.h"
+#include "rank/share.h"
 #include "rank/tuned.h"
 #include "rank/tuned_map.h"
 #include "rank/wait.h"
@@ -27,10 +28,8 @@ static __thread struct thread_place measured, loaded;
 static struct rs_place place_after(const struct rs_where *where)
 {
     static const char other[8] = "measured";
-    struct rs_place place = {RS_LEASE_FX, where->key, where->dev, where->ino};
-    if (where->shape != RS_SHAPE_TRITON_TUNED) { /* those stay in their directory */
-        rs_root_leased(where, &place.dev, &place.ino);
-    }
+    struct rs_place place = {.kind = RS_LEASE_FX, .key = where->key};
+    rs_root_leased(where, &place.dev, &place.ino);
     for (size_t i = 0; i < sizeof(other); i++) {
         place.key.bytes[i] ^= (uint8_t)other[i];
     }
@@ -184,19 +183,21 @@ void rs_tuning_look(struct rs_where *where)
     errno = saved;
 }
 
+/* Here, or in another rank's directory. */
 static bool file_there(void *context)
 {
     const struct rs_where *where = context;
     struct stat st;
-    return rs_sys_fstatat(AT_FDCWD, where->path, &st, 0) == 0;
+    return rs_sys_fstatat(AT_FDCWD, where->path, &st, 0) == 0 || rs_share_fetch_tuned(where);
 }
 
 void rs_tuning_look_triton(struct rs_where *where)
 {
     int saved = errno;
     struct rs_node *node = tied();
-    struct rs_place place = place_after(where);
     bool active;
+    rs_root_enter(where);
+    struct rs_place place = place_after(where);
     if (node && !file_there(where) && !(measured.set && same_place(&measured.place, &place))) {
         rs_tuning_over();
         /* Who holds a graph's lease has others waiting for the graph. */
@@ -215,7 +216,11 @@ void rs_tuning_saved(const struct rs_where *where)
     int saved = errno;
     struct rs_node *node = measured.set ? tied() : NULL;
     struct rs_place place = place_after(where);
+    if (where->shape == RS_SHAPE_TRITON_TUNED) {
+        rs_share_publish_tuned(where);
+    }
     if (!node) {
+        errno = saved;
         return;
     }
     /* Triton's lease is for this one result. And with the last of a graph's nobody waits any

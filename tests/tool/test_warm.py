@@ -32,6 +32,19 @@ def cases(context):
 
     yield "warm: a directory, twice", warmed
 
+    def timings():
+        """What Triton's own autotuner has measured."""
+        name, _ = context.segment("timings", fill=False)
+        folder = context.path("timings")
+        path = os.path.join(folder, "triton", "0", "B" * 52, "kernel.autotune.json")
+        os.makedirs(os.path.dirname(path))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("{}")
+        context.expect(0, "warm", "--segment", name, folder, out=r"^1 artifact read in")
+        assert kinds(name) == {"best_config": 1}, kinds(name)
+
+    yield "warm: Triton's own timings", timings
+
     def hidden():
         """Reading a directory in is no job of the user's."""
         name, _ = context.segment("hidden", fill=False)

@@ -10,8 +10,8 @@ import os
 import shutil
 import subprocess
 
-from cases_apart import (CHILDREN, Peer, apart, empty, finds_kernel, group_of, kernel_folder, moved, name_of, produced,
-                         same_as_shared, store_kernel, warm, write)
+from cases_apart import Peer, apart, empty, moved, name_of, produced, same_as_shared, warm, write
+from cases_kernels import CHILDREN, group_of, kernel_folder, store_kernel
 from rank import Skipped, read_raw
 
 MEMORY = {'RANKSHARE_READS': 'memory'}
