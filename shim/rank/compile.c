@@ -6,6 +6,7 @@
 #include "base/state.h"
 #include "image/cubin.h"
 #include "image/image.h"
+#include "image/ptx.h"
 #include "rank/count.h"
 #include "rank/env.h"
 #include "rank/node.h"
@@ -110,9 +111,9 @@ static bool is_text(struct rs_reader *reader, const void *at, struct rs_bytes *t
 {
     struct rs_image image;
     struct rs_hash128 place;
-    if (!at || !rs_image_find(reader, at, RS_MODULE_MAX, &image) || image.kind != RS_KIND_ptx ||
-        !rs_reader_has(reader, image.bytes.data, image.bytes.size + 1) ||
-        rs_library_place(at, &place))
+    if (!at || !rs_reader_has(reader, at, 1) || !rs_ptx_may_begin(at, 1) ||
+        rs_library_place(at, &place) || !rs_image_find(reader, at, RS_MODULE_MAX, &image) ||
+        image.kind != RS_KIND_ptx || !rs_reader_has(reader, image.bytes.data, image.bytes.size + 1))
         return false;
     *text = image.bytes;
     return true;

@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 
-from cases_modules import expect, image
+from cases_modules import expect, image, load
 from room import DEADLINE, TOOL, VERSIONS, Failed, case, run
 
 TEXT, CUBIN = image('kernels.sm_80.ptx'), image('plain.sm_90.cubin')
@@ -136,6 +136,13 @@ def once(room):
     expect('steps', steps(room, ['fails=218', 'data', 'data', 'fails=0', 'data']), [tried, ['cuModuleLoadData'], ['cuModuleLoadData']])
     expect('another process', steps(room, ['data'], 1), [compiles('data')])
     room.counted(ptx_compiled=1, ptx_left=3)
+
+
+@case('PTX: a text that a library brings is the driver\'s')
+def embedded(room):
+    for rank in (0, 1):
+        load(room, ['inside', room.program('embedded-text.so')], rank, RANKSHARE_PTX='1')
+    room.counted(loads_mapped=4, ptx_compiled=0, ptx_taken=0, ptx_left=0)
 
 
 @case('PTX: no room for the code, and it is used all the same')

@@ -4,4 +4,4 @@
  */
 __asm__(".section .rodata\n.balign 64\n.globl embedded_image\n.type embedded_image, @object\n"
         "embedded_image:\n.incbin \"" IMAGE
-        "\"\n.size embedded_image, . - embedded_image\n.text\n");
+        "\"\n.byte 0\n.size embedded_image, . - embedded_image\n.text\n");

@@ -90,8 +90,9 @@ class Room:
         for name in ('instead', 'compile'):
             compile_to(os.path.join(folder, name), name + '.c', '-ldl')
             compile_to(os.path.join(folder, name + '-linked'), name + '.c', '-DLINKED', '-L' + newest, '-l:libcuda.so.1', '-ldl')
-        image = os.path.join(TOP, 'tests', 'data', 'images', 'plain.sm_90.cubin')
-        compile_to(os.path.join(folder, 'embedded.so'), 'embedded.c', '-DIMAGE="%s"' % image, '-shared', '-Wl,--build-id')
+        for name, image in (('embedded.so', 'plain.sm_90.cubin'), ('embedded-text.so', 'kernels.sm_80.ptx')):
+            path = os.path.join(TOP, 'tests', 'data', 'images', image)
+            compile_to(os.path.join(folder, name), 'embedded.c', '-DIMAGE="%s"' % path, '-shared', '-Wl,--build-id')
         compile_to(os.path.join(folder, 'stub.so'), 'stub.c', '-shared', '-fPIC', '-ldl')
         compile_to(os.path.join(folder, 'beside.so'), 'beside.c', '-shared', '-fPIC', '-ldl')
         return folder
