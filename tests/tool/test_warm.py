@@ -36,7 +36,7 @@ def cases(context):
         """What Triton's own autotuner has measured."""
         name, _ = context.segment("timings", fill=False)
         folder = context.path("timings")
-        path = os.path.join(folder, "triton", "0", "B" * 52, "kernel.autotune.json")
+        path = os.path.join(folder, "triton", "0", "A" * 52, "kernel.autotune.json")
         os.makedirs(os.path.dirname(path))
         with open(path, "w", encoding="utf-8") as file:
             file.write("{}")
