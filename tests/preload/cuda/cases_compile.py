@@ -69,6 +69,8 @@ def shared(function, road):
         for rank in (1, 2):
             expect('others', steps(room, [function], rank, road), [taken(function)])
         room.counted(ptx_compiled=1, ptx_taken=3, ptx_left=0, loads_failed=0, links=0)
+        took = room.counters()['ptx_compile_ns']
+        room.counted(ptx_saved_ns=3 * took)
         listed = json.loads(run([TOOL, 'ls', '--json', '--segment', room.segment]))['artifacts']
         one = [artifact for artifact in listed if artifact['kind'] == 'cubin']
         expect('bytes', [(artifact['bytes'], artifact['class']) for artifact in one],
