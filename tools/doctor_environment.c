@@ -7,6 +7,7 @@
 #include "route/disk.h"
 #include "tool.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
@@ -62,6 +63,12 @@ static void check_disk(struct doctor *doctor, const char *variable)
                    ? "each rank reads the files"
                    : "each artifact is read once for all ranks of the node, then from memory");
     free(name);
+    if (access(path, W_OK) != 0)
+        doctor_say(doctor, FINDING_NOTE,
+                   "%s=%s: nothing can be written there (%s), and PyTorch fails when it has to "
+                   "compile; name a directory of your own instead, and read this one in with "
+                   "`rankshare warm'",
+                   variable, path, strerror(errno));
 }
 
 void doctor_environment(struct doctor *doctor)

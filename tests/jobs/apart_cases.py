@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks with a cache directory each."""
 
+import dataclasses
 import re
 
 import look
@@ -37,4 +38,20 @@ def directories(test):
             test.expect(not foreign, f"{entry} names {foreign[:2]}")
 
 
-FULL = {"separate-directories": directories}
+def read_in(test):
+    """A directory in which the job can't write (another user's, a read-only one): `rankshare warm', and ranks with directories of
+    their own compile nothing."""
+    if test.mode != "shared":
+        raise Skipped("plain ranks with a directory each share nothing")
+    theirs = test.place.cache("theirs")
+    filled = test.place.run([dataclasses.replace(gpu("user", 0), library=False)], theirs, 900)
+    test.expect(not filled.problem, filled.problem)
+    said = test.place.tool("warm", str(theirs))
+    test.expect(said.returncode == 0, said.stdout + said.stderr)
+    own = {device: test.place.root / "own" / str(device) for device in DEVICES}
+    test.job("warm", [gpu("user", device, variables={"TORCHINDUCTOR_CACHE_DIR": str(own[device])}) for device in DEVICES], deadline=900)
+    for cache in own.values():
+        test.expect(look.keys(cache, "fx") == look.keys(theirs, "fx"), f"other keys in {cache}")
+
+
+FULL = {"separate-directories": directories, "read-in": read_in}

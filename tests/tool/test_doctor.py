@@ -2,6 +2,7 @@
 """doctor: what stands against sharing, and a Python under the library."""
 import os
 import shutil
+import subprocess
 import sys
 
 from harness import Skip
@@ -87,6 +88,20 @@ def cases(context):
         "/dev/shm", r"^ok     TORCHINDUCTOR_CACHE_DIR is on tmpfs: each rank reads the files$")
     yield "doctor: a cache on a file system that is not known", disk_case(
         "/proc", r"^ok     TORCHINDUCTOR_CACHE_DIR is on a file system of type 0x9fa0: each artifact is read once for all ranks")
+
+    def read_only():
+        folder = context.path("read-only")
+        os.mkdir(folder)
+        script = 'mount -t tmpfs -o ro nothing "$1" && shift && exec "$@"'
+        inside = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", folder)
+        if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+            raise Skip("no mount namespace")
+        result = subprocess.run([*inside, context.program, *doctor], env=context.environment(TORCHINDUCTOR_CACHE_DIR=folder),
+                                stdout=subprocess.PIPE, check=False)
+        note = b"note   TORCHINDUCTOR_CACHE_DIR=%s: nothing can be written there (Read-only file system)" % folder.encode()
+        assert result.returncode == 0 and note in result.stdout, result
+
+    yield "doctor: a cache that is read-only", read_only
 
     def no_library():
         context.expect(4, "doctor", "--library", context.path("no.so"), out=r"^WRONG  library: none")
