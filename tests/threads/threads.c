@@ -146,21 +146,27 @@ static bool where(struct thread *thread)
            !rs_where(AT_FDCWD, path, &found);
 }
 
+/* What one thread got no other one writes to, though chunks go from arena to arena. */
 static bool arena(struct thread *thread)
 {
+    enum { BLOCKS = 8 };
     struct rs_arena memory;
+    unsigned char *bytes[BLOCKS], mark = (unsigned char)(1 + thread->number);
+    size_t size[BLOCKS];
     bool fine = true;
-    rs_arena_init(&memory, 8 << 20);
-    for (int i = 0; i < 8; i++) {
-        size_t size = 1 + below(thread, i == 7 ? 2 << 20 : 4000);
-        unsigned char *bytes = rs_arena_alloc(&memory, size);
-        for (size_t at = 0; bytes && at < size; at += 61) {
-            fine &= bytes[at] == 0;
+    (below(thread, 2) ? rs_arena_init : rs_arena_init_small)(&memory, 32 << 20);
+    for (int i = 0; i < BLOCKS; i++) {
+        size[i] = 1 + below(thread, i == BLOCKS - 1 ? 2 << 20 : 4000);
+        bytes[i] = rs_arena_alloc(&memory, size[i]);
+        if (!bytes[i]) {
+            return false;
         }
-        if (bytes) {
-            memset(bytes, 1 + thread->number, size);
+        memset(bytes[i], mark, size[i]);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        for (size_t at = 0; at < size[i]; at += 61) {
+            fine &= bytes[i][at] == mark;
         }
-        fine &= bytes != NULL;
     }
     rs_arena_free(&memory);
     return fine;
