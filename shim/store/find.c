@@ -5,6 +5,7 @@
  */
 #include "store/index.h"
 #include "store/inspect.h"
+#include "store/kill_point.h"
 #include "store/manifest.h"
 #include "store/pack.h"
 #include "store/payload.h"
@@ -158,6 +159,14 @@ static bool open_group(const struct rs_index *index, struct rs_artifact *artifac
            same_origin(&manifest.origin, &artifact->origin);
 }
 
+/* Whether the group's entry is the one that was found. A pin holds off eviction alone: who forgets
+ * the group, or puts another in its place, does not look at pins, and the entry may be that of
+ * another root with the same key a moment later. */
+static bool is_still(const struct rs_index *index, const struct rs_artifact *artifact)
+{
+    return atomic_load(&rs_group_at(index, artifact->group)->word) == artifact->word;
+}
+
 /* A group whose bytes are not what was put; OBJECT (or RS_NO_ENTRY) is what does not hold, and
  * nobody shall find it again. If the group has only gone away meanwhile, that is no damage. */
 static void drop_damaged(const struct rs_artifact *artifact, struct rs_index *index,
@@ -197,8 +206,8 @@ bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *ar
     if (group) {
         struct rs_artifact_key key = rs_group_key(group);
         artifact->word = atomic_load(&group->word);
-        there =
-            rs_word_state(artifact->word) == RS_ENTRY_READY && open_group(&index, artifact, &key);
+        there = rs_word_state(artifact->word) == RS_ENTRY_READY &&
+                open_group(&index, artifact, &key) && is_still(&index, artifact);
     }
     if (!there) {
         rs_artifact_release(artifact);
@@ -245,14 +254,15 @@ static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_a
         artifact->pin = rs_pin_set(&index, rs_slot_tag(slot), best.group, best.word);
         note_use(&index, best.group);
     }
-    bool there = atomic_load(&rs_group_at(&index, best.group)->word) == best.word;
+    bool there = is_still(&index, artifact);
+    RS_KILL_POINT(find_looked);
     if (there && !open_group(&index, artifact, key)) {
         if (artifact->fd >= 0) { /* else the store has been removed */
             drop_damaged(artifact, &index, RS_NO_ENTRY);
         }
         there = false;
     }
-    return there;
+    return there && is_still(&index, artifact);
 }
 
 bool rs_artifact_find(struct rs_store *store, struct rs_slot *slot,

@@ -63,6 +63,7 @@ int main(int argc, char **argv)
     }
     printf("seed %u\n", seed);
     test_points(ranks > 8, seed, word);
+    test_replaced(seed, word);
     test_threads(kills > 1000 ? 50 : kills > 10 ? 3 : 1, seed, word);
     test_stress(ranks, seed, word);
     test_kills(kills, ranks < 8 ? ranks : 8, seed, word);

@@ -60,6 +60,14 @@ static void evict_and_die(struct rank *rank)
     rs_artifact_evict_to(rank->store, 0);
 }
 
+static void read_and_die(struct rank *rank)
+{
+    unsigned seed;
+    for (unsigned i = 0; i < 20 * KEYS; i++) {
+        (void)rank_read(rank, rank_random(rank, KEYS), rank_random(rank, ROOTS), &seed);
+    }
+}
+
 static bool begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
@@ -67,8 +75,8 @@ static bool begins(const char *text, const char *with)
 
 static struct point point_of(enum rs_kill kill, const char *name)
 {
-    static const char *const beginnings[] = {"room_",    "group_", "object_", "payload_",
-                                             "publish_", "evict_", "entry_",  "mend_"};
+    static const char *const beginnings[] = {"room_",  "group_", "object_", "payload_", "publish_",
+                                             "evict_", "entry_", "mend_",   "find_"};
     struct point point = {.point = kill, .name = name};
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
         point.of_store |= begins(name, beginnings[i]);
@@ -76,6 +84,7 @@ static struct point point_of(enum rs_kill kill, const char *name)
     point.of_heir = begins(name, "mend_");
     point.of_first = begins(name, "room_") && kill != RS_KILL_room_more;
     point.run = begins(name, "evict_")      ? evict_and_die
+                : begins(name, "find_")     ? read_and_die
                 : kill == RS_KILL_room_more ? put_much_and_die
                                             : put_and_die;
     return point;

@@ -10,9 +10,15 @@
 #include <unistd.h>
 
 static int own_number = -1;
+void (*while_looking)(void);
 
 void rs_kill_point(enum rs_kill point)
 {
+    if (point == RS_KILL_find_looked && while_looking) {
+        void (*once)(void) = while_looking;
+        while_looking = NULL;
+        once();
+    }
     if (own_number < 0 || atomic_load(&shared->ranks[own_number].point) != (int)point ||
         atomic_fetch_sub(&shared->ranks[own_number].after, 1) != 1) {
         return;
@@ -136,11 +142,11 @@ bool rank_read(struct rank *rank, unsigned number, unsigned root, unsigned *seed
     return true;
 }
 
-static void forget(struct rank *rank)
+void rank_forget(struct rank *rank, unsigned number, unsigned root)
 {
     struct rs_artifact_key key;
     struct rs_origin origin;
-    make_key(rank, rank_random(rank, KEYS), rank_random(rank, ROOTS), &key, &origin);
+    make_key(rank, number, root, &key, &origin);
     rs_artifact_forget(rank->store, rank->slot, &key, &origin);
 }
 
@@ -150,7 +156,8 @@ void rank_work(struct rank *rank, unsigned count)
     for (unsigned i = 0; i < count && !atomic_load(&shared->stop); i++) {
         unsigned what = rank_random(rank, 16);
         if (what == 0) {
-            forget(rank);
+            unsigned number = rank_random(rank, KEYS);
+            rank_forget(rank, number, rank_random(rank, ROOTS));
         } else if (what < 6) {
             struct recipe recipe = rank_recipe(rank);
             enum rs_put_result result = rank_put(rank, &recipe, 0);

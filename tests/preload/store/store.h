@@ -50,11 +50,15 @@ struct rank {
 bool rank_open(struct rank *rank, int number, uint64_t bytes, unsigned seed);
 unsigned rank_random(struct rank *rank, unsigned below);
 
+/* Called once in this process at find_looked, in the middle of a look; NULL: nothing. */
+extern void (*while_looking)(void);
+
 enum rs_put_result rank_put(struct rank *rank, const struct recipe *recipe, unsigned flags);
 /* Reads the group of NUMBER and ROOT, when there is one, and checks every byte. *SEED gets its
  * seed. False: there is none. */
 bool rank_read(struct rank *rank, unsigned number, unsigned root, unsigned *seed);
 struct recipe rank_recipe(struct rank *rank);
+void rank_forget(struct rank *rank, unsigned number, unsigned root);
 /* Puts, reads and forgets at random, COUNT times or until told to stop. */
 void rank_work(struct rank *rank, unsigned count);
 
@@ -66,6 +70,7 @@ const char *check_all(struct rank *rank);
 
 /* The tests; each prints its lines and returns how many failed. */
 int test_points(bool thorough, unsigned seed, const char *word);
+int test_replaced(unsigned seed, const char *word);
 int test_kills(unsigned kills, int ranks, unsigned seed, const char *word);
 int test_threads(unsigned rounds, unsigned seed, const char *word);
 int test_stress(int ranks, unsigned seed, const char *word);
