@@ -127,6 +127,14 @@ static const struct rs_where *managed(const char *path, struct rs_arena *arena)
                                                                                             : NULL;
 }
 
+/* Asked of the kernel, which also answers where PATH leads nowhere. Whoever opens a pipe, and be it
+ * for a moment, lets its writers in. */
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return rs_sys_fstatat(AT_FDCWD, path, &st, 0) == 0 && S_ISREG(st.st_mode);
+}
+
 static void read_file(int fd, const struct rs_where *where, struct rs_module_file *file)
 {
     struct rs_bytes bytes;
@@ -147,7 +155,7 @@ void rs_module_file_look(const char *path, struct rs_module_file *file)
     *file = (struct rs_module_file){.bytes = {NULL, 0}};
     rs_arena_init(&file->arena, RS_STOW_MEMORY);
     const struct rs_where *where =
-        path && !rs_compile_capturing() ? managed(path, &file->arena) : NULL;
+        path && !rs_compile_capturing() && is_file(path) ? managed(path, &file->arena) : NULL;
     if (!where || !has_store(rs_node_tie()))
         return;
     int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);

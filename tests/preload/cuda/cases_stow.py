@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is loaded and what the artifact store keeps of it: one copy of what two processes load, and files from memory."""
+import ctypes
 import json
 import os
 import shutil
+import struct
 
 from cases_modules import expect, image, load, modules
-from room import TOOL, Failed, case, run
+from room import TOOL, Failed, Skipped, case, run
 
 KEY = 'A' * 52  # a kernel's directory: base32 of 32 bytes
 
@@ -149,6 +151,30 @@ def other_files(room):
         out.truncate(9 << 20)
     expect('large', served(room, ['file', path], 0, root), (0, ['cuModuleLoad']))
     expect('no store', served(room, ['file', path], 0, root, RANKSHARE_SIZE='0'), (0, ['cuModuleLoad']))
+
+
+def opened(room, path, mode):
+    """How often a pipe is opened and closed when a program has the driver load it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch, events, size = libc.inotify_init1(os.O_NONBLOCK), 0x38, 4096  # closes, too: equal events in a row are one
+    if watch < 0 or libc.inotify_add_watch(watch, os.fsencode(path), events) < 0:
+        raise Skipped('no inotify')
+    settings = {'TRITON_CACHE_DIR': os.path.dirname(os.path.dirname(path)), 'RANKSHARE_READS': 'memory'}
+    writer = os.open(path, os.O_RDWR | os.O_NONBLOCK)  # the driver waits for somebody there
+    try:
+        room.run([room.program('load'), 'file', path], mode, more=settings)
+        return len(os.read(watch, size)) // struct.calcsize('iIII')
+    finally:
+        os.close(writer)
+        os.close(watch)
+
+
+@case('from memory: a pipe by such a name is for the driver alone')
+def pipe(room):
+    _, path = cache(room)
+    os.unlink(path)
+    os.mkfifo(path)
+    expect('events', [opened(room, path, mode) for mode in ('plain', 'active')], [2, 2])
 
 
 @case('from memory: a kernel of `rankshare warm\', without a read')

@@ -81,6 +81,10 @@ static void each(const char *path)
     tell("library with an option", result, made);
     errno = 4321;
     tell("nowhere", module_of(NULL, path), NULL);
+    made = (void *)0x5e7;
+    errno = 4321;
+    result = module_of(&made, (const char *)0x1001);
+    tell("a path nowhere", result, made);
 }
 
 int main(int argc, char **argv)
