@@ -11,7 +11,7 @@ PAIR = (3, 11)
 DEFAULTS = dict.fromkeys(("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE", "ENABLE_AOT_AUTOGRAD_CACHE"))
 # Versions whose rows for graphs and sites are of all ranks, each compared with a plain one. Under the others two ranks
 # run, and one is compared, in half the time.
-LONG = (5, 6, 7)
+LONG = (5, 6)
 
 
 def three_times(test, mode, devices, config=""):
