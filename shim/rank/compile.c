@@ -53,15 +53,24 @@ static bool driver_told(void)
 /* ---- which code --------------------------------------------------------------------------------
  */
 
-/* The text's hash is the half that `rankshare stats --modules` prints. */
-static void note_text(struct rs_compile *load)
+/* The half of the key that `rankshare stats --modules` prints. */
+enum { TEXT_KEY = 16 };
+
+static void hash_text(struct rs_bytes text, uint8_t key[TEXT_KEY])
 {
-    struct rs_hash128 hash = rs_hash128_of(load->text.data, load->text.size);
-    load->key = (struct rs_artifact_key){.kind = RS_KIND_cubin};
+    struct rs_hash128 hash = rs_hash128_of(text.data, text.size);
     for (unsigned i = 0; i < 8; i++) {
-        load->key.key.bytes[i] = (uint8_t)(hash.high >> (56 - 8 * i));
-        load->key.key.bytes[8 + i] = (uint8_t)(hash.low >> (56 - 8 * i));
+        key[i] = (uint8_t)(hash.high >> (56 - 8 * i));
+        key[8 + i] = (uint8_t)(hash.low >> (56 - 8 * i));
     }
+}
+
+/* What a thread of the program wrote over while it was compiled is not the text of the key. */
+static bool is_same_text(const struct rs_compile *load)
+{
+    uint8_t now[TEXT_KEY];
+    hash_text(load->text, now);
+    return memcmp(now, load->key.key.bytes, sizeof(now)) == 0;
 }
 
 static void note_class(struct rs_compile *load, const struct rs_compile_class *class_of)
@@ -78,7 +87,7 @@ static void note_class(struct rs_compile *load, const struct rs_compile_class *c
     plain.class_of = *class_of;
     plain.jit = load->jit;
     struct rs_hash128 hash = rs_hash128_of(&plain, sizeof(plain));
-    memcpy(load->key.key.bytes + 16, &hash, sizeof(hash));
+    memcpy(load->key.key.bytes + TEXT_KEY, &hash, sizeof(hash));
     load->key.class_id = (uint64_t)class_of->driver << 32 | class_of->major << 8 | class_of->minor;
 }
 
@@ -130,7 +139,8 @@ bool rs_compile_begin(struct rs_compile *load, const void *image, unsigned count
     if (!is_text(&reader, image, &load->text))
         return false;
     rs_arena_init(&load->arena, RS_STOW_MEMORY);
-    note_text(load);
+    load->key = (struct rs_artifact_key){.kind = RS_KIND_cubin};
+    hash_text(load->text, load->key.key.bytes);
     const struct rs_node *node = rs_node_tie();
     bool may = others == 0 && node && node->slot && rs_config.size != 0 && !driver_told() &&
                !rs_compile_capturing() &&
@@ -191,5 +201,6 @@ void rs_compile_compiled(struct rs_compile *load)
         part.meaning = &meaning;
     rs_count(RS_C_ptx_compiled, 1);
     rs_count(RS_C_ptx_compile_ns, load->compile_ns);
-    (void)rs_stow(rs_node_if_tied(), &load->key, &part);
+    if (is_same_text(load))
+        (void)rs_stow(rs_node_if_tied(), &load->key, &part);
 }

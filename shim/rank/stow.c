@@ -135,12 +135,22 @@ static bool is_file(const char *path)
     return rs_sys_fstatat(AT_FDCWD, path, &st, 0) == 0 && S_ISREG(st.st_mode);
 }
 
+/* The driver is not told where memory ends, as it knows of a file. */
+static bool is_whole_cubin(struct rs_bytes bytes)
+{
+    struct rs_reader reader;
+    struct rs_image image;
+    rs_reader_bytes(&reader, bytes);
+    return rs_image_find(&reader, bytes.data, bytes.size, &image) && image.kind == RS_KIND_cubin &&
+           rs_reader_has(&reader, image.bytes.data, image.bytes.size);
+}
+
 static void read_file(int fd, const struct rs_where *where, struct rs_module_file *file)
 {
     struct rs_bytes bytes;
     struct stat st;
     if (rs_sys_fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > RS_MODULE_MAX ||
-        !rs_share_read(fd, where, &file->arena, &bytes))
+        !rs_share_read(fd, where, &file->arena, &bytes) || !is_whole_cubin(bytes))
         return;
     char *data = rs_arena_alloc(&file->arena, bytes.size + 1);
     if (data) {

@@ -140,6 +140,12 @@ def once(room):
     room.counted(ptx_compiled=1, ptx_left=3)
 
 
+@case('PTX: code of a text that was written over meanwhile is for nobody else')
+def overwritten(room):
+    expect('steps', steps(room, ['overwritten', 'data', 'overwritten']), [compiles('data'), compiles('data'), taken('data')])
+    room.counted(ptx_compiled=2, ptx_taken=1)
+
+
 @case('PTX: a text that a library brings is the driver\'s')
 def embedded(room):
     for rank in (0, 1):

@@ -177,6 +177,22 @@ def pipe(room):
     expect('events', [opened(room, path, mode) for mode in ('plain', 'active')], [2, 2])
 
 
+@case('from memory: no file that is cut short, nor one that is no cubin: memory has no end that the driver would see')
+def cut(room):
+    root, path = cache(room)
+    size = os.path.getsize(path)
+    for length in (size - 1, size // 2, 64, 1, 0):
+        os.truncate(path, length)
+        for rank in (0, 1):
+            expect('%d bytes' % length, served(room, ['file', path, 'file-library', path], rank, root),
+                   (0, ['cuModuleLoad', 'cuLibraryLoadFromFile']))
+    for name in ('kernels.sm_80.ptx', 'zstd.fatbin'):
+        shutil.copyfile(image(name), path)
+        expect(name, served(room, ['file', path], 0, root), (0, ['cuModuleLoad']))
+    shutil.copyfile(image('plain.sm_90.cubin'), path)
+    expect('whole', served(room, ['file', path], 0, root), (1, ['cuModuleLoadData']))
+
+
 @case('from memory: a kernel of `rankshare warm\', without a read')
 def warmed(room):
     root, path = cache(room)

@@ -227,6 +227,12 @@ static void step(const char *name)
     } else if (numbered(name, "registers", &value)) {
         set.value[0] = (void *)(uintptr_t)value;
         load("ex", &set, text, name);
+    } else if (strcmp(name, "overwritten") == 0) {
+        char *last = text + strlen(text) - 1, kept = *last;
+        fake->overwritten = last;
+        load("data", &options[0], text, name);
+        fake->overwritten = NULL;
+        *last = kept;
     } else if (strcmp(name, "log") == 0) {
         load("ex", &options[4], text, name);
     } else if (numbered(name, "begin", &fake->result)) {

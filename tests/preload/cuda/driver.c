@@ -146,6 +146,8 @@ static CUresult act(const char *name, int role, void **made, const void *subject
     memcpy(told.arguments, arguments, count * sizeof *arguments);
     if (told.slow_ms)
         nanosleep(&(struct timespec){0, (long)told.slow_ms * 1000000}, NULL);
+    if (told.overwritten && role == ROLE_linking)
+        ++*told.overwritten;
     if (told.within && (role == ROLE_image || role == ROLE_file))
         call_itself(told.within);
     if (told.writes && made)

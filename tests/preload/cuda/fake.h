@@ -20,8 +20,9 @@ struct fake {
     unsigned failing_result; /* with this */
     const void *linked;      /* what the linker makes; NULL: nothing that can be read */
     uint64_t linked_size;
-    unsigned minor;  /* compute capability 9.MINOR of device 0, which is the current one */
-    unsigned second; /* 0: there is no device 1; else it is 9.(SECOND - 1) */
+    char *overwritten; /* NULL, or what another thread changes while the linker reads */
+    unsigned minor;    /* compute capability 9.MINOR of device 0, which is the current one */
+    unsigned second;   /* 0: there is no device 1; else it is 9.(SECOND - 1) */
     /* What they were asked, in this thread. */
     const char *name; /* of the latest function */
     unsigned calls;
