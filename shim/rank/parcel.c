@@ -80,15 +80,29 @@ static bool read_known(struct rs_parcel *parcel, int fd, const char *name, struc
     return false;
 }
 
+/* Bytes that somebody wrote over while they were read belong to no file that there is. */
+static bool read_open(struct rs_parcel *parcel, int file, struct rs_bytes *bytes, struct stat *st)
+{
+    struct stat now;
+    if (rs_sys_fstat(file, st) != 0 || !rs_read_whole(file, &parcel->arena, bytes) ||
+        rs_sys_fstat(file, &now) != 0) {
+        return false;
+    }
+    struct rs_file_id before = rs_file_id_of(st), after = rs_file_id_of(&now);
+    return memcmp(&before, &after, sizeof(before)) == 0 && after.size == bytes->size;
+}
+
 static bool read_file(struct rs_parcel *parcel, int fd, const char *name, struct rs_bytes *bytes,
                       struct stat *st)
 {
     if (read_known(parcel, fd, name, bytes, st)) {
         return true;
     }
-    int file = rs_sys_openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-    bool good = file >= 0 && rs_read_whole(file, &parcel->arena, bytes) &&
-                rs_sys_fstat(file, st) == 0 && (uint64_t)st->st_size == bytes->size;
+    /* Whoever opens a pipe, and be it for a moment, lets its writers in. */
+    bool is_file = rs_sys_fstatat(fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
+    int file =
+        is_file ? rs_sys_openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0) : -1;
+    bool good = file >= 0 && read_open(parcel, file, bytes, st);
     if (file >= 0) {
         rs_sys_close(file);
     }
