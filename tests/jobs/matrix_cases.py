@@ -3,43 +3,37 @@
 
 import collective_cases
 import race_cases
-from case import DEVICES, LEAN, gpu
+from case import LEAN, gpu
 from cases import digests_sample, moves
 
 PAIR = (3, 11)
 # The variables of the rig that switch on what is off by default in old versions.
 DEFAULTS = dict.fromkeys(("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE", "ENABLE_AOT_AUTOGRAD_CACHE"))
-# Versions whose rows for graphs and sites are of all ranks, each compared with a plain one. Under the others two ranks
-# run, and one is compared, in half the time.
-LONG = (5, 6)
 
 
-def three_times(test, mode, devices, config=""):
-    """Cold, warm, and a plain process on cuda:0 that knows nothing; each rank with the code of a plain one. DEVICES and
-    no CONFIG under the versions of LONG; else PAIR, of which the second one is compared, and runs the warm job alone."""
-    long = test.minor in LONG
-    devices, compared = (devices, len(devices)) if long else (PAIR, 1)
-    options = {} if long else {"config": config}
-    ranks = [gpu(mode, device, **options) for device in devices]
-    reference = test.reference(ranks[-compared:], deadline=900)
+def three_times(test, mode, config=""):
+    """Cold, warm, and a plain process on cuda:0 that knows nothing. Two ranks, of which the second one is compared with a
+    plain one and runs the warm job alone."""
+    ranks = [gpu(mode, device, config=config) for device in PAIR]
+    reference = test.reference(ranks[1:], deadline=900)
     cold = test.job("cold", ranks, deadline=900)
-    test.same_code("cold", cold.reports[-compared:], reference.reports)
+    test.same_code("cold", cold.reports[1:], reference.reports)
     before = test.groups()
-    test.same_code("warm", test.job("warm", ranks[-compared:], deadline=900).reports, reference.reports)
-    test.job("plain", [gpu(mode, 0, library=False, **options)], deadline=900)
+    test.same_code("warm", test.job("warm", ranks[1:], deadline=900).reports, reference.reports)
+    test.job("plain", [gpu(mode, 0, library=False, config=config)], deadline=900)
     test.same_groups(before, "warm and plain")
     count, seen = moves(test, test.place.cache("native"))
-    test.expect(count and seen == set(devices[-compared:]), f"{count} genuine entries, of {sorted(seen)}")
+    test.expect(count and seen == set(PAIR[1:]), f"{count} genuine entries, of {sorted(seen)}")
 
 
 def graphs(test):
     """A Triton kernel of one's own in an inference graph; forward and backward of a small network."""
-    three_times(test, "user+small", DEVICES)
+    three_times(test, "user+small")
 
 
 def sites(test):
     """Graphs with the device in many places."""
-    three_times(test, "sites", collective_cases.DEVICES, LEAN)
+    three_times(test, "sites", LEAN)
 
 
 def modes(test):
