@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum rs_lock {
-    RS_LOCK_BUSY,      /* a living process has held it for a second */
+    RS_LOCK_BUSY,      /* a living process has held it for a second, and keeps it */
     RS_LOCK_TAKEN,     /* it was free */
     RS_LOCK_INHERITED, /* its owner died: what it guards may be half written */
 };
