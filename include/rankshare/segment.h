@@ -255,7 +255,7 @@ struct rs_segment {
     _Atomic uint32_t groups_used, objects_used;
     _Atomic uint32_t arena_hand; /* granule where the search goes on */
     uint32_t reserved2;
-    _Atomic uint64_t arena_used; /* bytes */
+    _Atomic uint64_t arena_used;                   /* bytes */
     _Alignas(64) _Atomic uint64_t turns[RS_TURNS]; /* at reading files for all: whose, 0 nobody's */
     uint8_t reserved3[4096 - 576 - RS_TURNS * 8];
 };
