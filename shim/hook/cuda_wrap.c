@@ -7,7 +7,7 @@
 #include "hook/cuda.h"
 #include "hook/cuda_instead.h"
 #include "hook/table.h"
-#include "rank/compile.h"
+#include "rank/capture.h"
 
 enum {
     CUDA_SUCCESS = 0,
@@ -36,7 +36,7 @@ static bool begin(struct rs_cuda_call *call, enum rs_cuda_role role, enum rs_roa
         return false;
     inside = true;
     if (role == RS_ROLE_capture)
-        rs_compile_capture(true);
+        rs_capture_note(true);
     *call = (struct rs_cuda_call){.road = road, .caller = caller};
     call->began = rs_sys_clock_ns(CLOCK_MONOTONIC);
     return true;
@@ -100,11 +100,11 @@ static void end(struct rs_cuda_call *call, const struct outcome *outcome)
         break;
     case RS_ROLE_capture:
         if (!good)
-            rs_compile_capture(false);
+            rs_capture_note(false);
         break;
     case RS_ROLE_captured:
         if (capture_over(outcome->result))
-            rs_compile_capture(false);
+            rs_capture_note(false);
         break;
     case RS_ROLE_query:
         if (made != NULL)

@@ -7,6 +7,7 @@
 #include "image/cubin.h"
 #include "image/image.h"
 #include "image/ptx.h"
+#include "rank/capture.h"
 #include "rank/count.h"
 #include "rank/env.h"
 #include "rank/node.h"
@@ -15,28 +16,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Stream captures of this process that have begun and not ended. */
-static _Atomic(int) captures;
-
 /* What could not be compiled, by a part of its key. Later ones take the places of earlier ones. */
 enum { FAILURES = 64 };
 static _Atomic(uint64_t) failures[FAILURES];
-
-void rs_compile_capture(bool begins)
-{
-    int now = atomic_load(&captures);
-    if (begins) {
-        atomic_fetch_add(&captures, 1);
-        return;
-    }
-    while (now > 0 && !atomic_compare_exchange_weak(&captures, &now, now - 1)) {
-    }
-}
-
-bool rs_compile_capturing(void)
-{
-    return atomic_load(&captures) > 0;
-}
 
 void rs_compile_left(void)
 {
@@ -143,7 +125,7 @@ bool rs_compile_begin(struct rs_compile *load, const void *image, unsigned count
     hash_text(load->text, load->key.key.bytes);
     const struct rs_node *node = rs_node_tie();
     bool may = others == 0 && node && node->slot && rs_config.size != 0 && !driver_told() &&
-               !rs_compile_capturing() &&
+               !rs_capturing() &&
                rs_jit_read(&reader, count, options, values, &load->jit) && !has_failed(load);
     if (!may)
         rs_compile_left();

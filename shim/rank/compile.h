@@ -51,8 +51,4 @@ void rs_compile_failed(const struct rs_compile *load);
 /* A PTX load that could not be shared. */
 void rs_compile_left(void);
 
-/* A stream capture of this process begins, or ends; and whether there is one. */
-void rs_compile_capture(bool begins);
-bool rs_compile_capturing(void);
-
 #endif

@@ -4,7 +4,7 @@
 #include "base/state.h"
 #include "base/sys.h"
 #include "image/cubin.h"
-#include "rank/compile.h"
+#include "rank/capture.h"
 #include "rank/count.h"
 #include "rank/share.h"
 
@@ -165,7 +165,7 @@ void rs_module_file_look(const char *path, struct rs_module_file *file)
     *file = (struct rs_module_file){.bytes = {NULL, 0}};
     rs_arena_init(&file->arena, RS_STOW_MEMORY);
     const struct rs_where *where =
-        path && !rs_compile_capturing() && is_file(path) ? managed(path, &file->arena) : NULL;
+        path && !rs_capturing() && is_file(path) ? managed(path, &file->arena) : NULL;
     if (!where || !has_store(rs_node_tie()))
         return;
     int fd = rs_sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
