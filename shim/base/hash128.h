@@ -18,6 +18,15 @@ struct rs_hash128 {
 /* The hash of SIZE bytes; `xxh128sum` prints high and low. */
 struct rs_hash128 rs_hash128_of(const void *data, size_t size);
 
+/* HASH as `xxh128sum` prints it, sixteen bytes. */
+static inline void rs_hash128_bytes(struct rs_hash128 hash, uint8_t out[16])
+{
+    for (unsigned i = 0; i < 8; i++) {
+        out[i] = (uint8_t)(hash.high >> (56 - 8 * i));
+        out[8 + i] = (uint8_t)(hash.low >> (56 - 8 * i));
+    }
+}
+
 /* The same in pieces: begin, add any number of times, end. What is added must be told apart by its
  * place or length: the hash knows no borders between pieces. */
 enum { RS_HASHER_SIZE = 576 };

@@ -4,7 +4,6 @@
 #include "base/hash128.h"
 #include "base/library.h"
 #include "base/state.h"
-#include "image/cubin.h"
 #include "image/image.h"
 #include "image/ptx.h"
 #include "rank/capture.h"
@@ -40,11 +39,7 @@ enum { TEXT_KEY = 16 };
 
 static void hash_text(struct rs_bytes text, uint8_t key[TEXT_KEY])
 {
-    struct rs_hash128 hash = rs_hash128_of(text.data, text.size);
-    for (unsigned i = 0; i < 8; i++) {
-        key[i] = (uint8_t)(hash.high >> (56 - 8 * i));
-        key[8 + i] = (uint8_t)(hash.low >> (56 - 8 * i));
-    }
+    rs_hash128_bytes(rs_hash128_of(text.data, text.size), key);
 }
 
 /* What a thread of the program wrote over while it was compiled is not the text of the key. */
@@ -171,16 +166,13 @@ bool rs_compile_made(struct rs_compile *load, const void *code, size_t size, uin
 /* The time that it took stands where a file's would. */
 void rs_compile_compiled(struct rs_compile *load)
 {
-    struct rs_hash128 meaning;
-    struct rs_part_in part = {
+    const struct rs_part_in part = {
         .name = "compiled.cubin",
         .data = load->code.data,
         .size = load->code.size,
         .mode = 0666,
         .file = {.mtime_ns = load->compile_ns},
     };
-    if (rs_cubin_hash(load->code, &meaning))
-        part.meaning = &meaning;
     rs_count(RS_C_ptx_compiled, 1);
     rs_count(RS_C_ptx_compile_ns, load->compile_ns);
     if (is_same_text(load))

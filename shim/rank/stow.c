@@ -26,13 +26,19 @@ static bool has_store(const struct rs_node *node)
 /* ---- put and find ------------------------------------------------------------------------------
  */
 
+/* The same code from two cache directories is one object: see parcel.c. */
 enum rs_put_result rs_stow(struct rs_node *node, const struct rs_artifact_key *key,
                            const struct rs_part_in *part)
 {
+    struct rs_hash128 meaning;
+    struct rs_part_in known = *part;
     if (!has_store(node) || atomic_load_explicit(&in_vain, memory_order_relaxed) >= IN_VAIN_MAX)
         return RS_PUT_NO_ROOM;
+    if (key->kind == RS_KIND_cubin &&
+        rs_cubin_hash((struct rs_bytes){part->data, part->size}, &meaning))
+        known.meaning = &meaning;
     enum rs_put_result result =
-        rs_artifact_put(&node->store, node->slot, key, &anywhere, RS_PUT_FIRST, part, 1);
+        rs_artifact_put(&node->store, node->slot, key, &anywhere, RS_PUT_FIRST, &known, 1);
     if (result == RS_PUT_NO_ROOM)
         atomic_fetch_add(&in_vain, 1);
     return result;
@@ -73,36 +79,23 @@ bool rs_stow_find(struct rs_node *node, const struct rs_artifact_key *key, struc
 static struct rs_artifact_key key_of(enum rs_kind kind, const struct rs_hash128 *name)
 {
     struct rs_artifact_key key = {.kind = kind};
-    for (unsigned i = 0; i < 8; i++) {
-        key.key.bytes[i] = (uint8_t)(name->high >> (56 - 8 * i));
-        key.key.bytes[8 + i] = (uint8_t)(name->low >> (56 - 8 * i));
-    }
+    rs_hash128_bytes(*name, key.key.bytes);
     return key;
-}
-
-/* The same code from two cache directories is one object: see parcel.c. */
-static void note_meaning(struct rs_part_in *part, struct rs_hash128 *meaning)
-{
-    if (rs_cubin_hash((struct rs_bytes){part->data, part->size}, meaning))
-        part->meaning = meaning;
 }
 
 void rs_stow_image(struct rs_node *node, struct rs_module *module, const struct rs_hash128 *name,
                    const struct rs_image *image)
 {
-    struct rs_hash128 meaning;
     bool cubin = image->kind == RS_KIND_cubin;
     if (!has_store(node) || (!cubin && image->kind != RS_KIND_ptx) ||
         !rs_module_shared(module, node->slot) || !rs_module_keep(module))
         return;
-    struct rs_part_in part = {
+    const struct rs_part_in part = {
         .name = cubin ? "module.cubin" : "module.ptx",
         .data = image->bytes.data,
         .size = image->bytes.size,
         .mode = 0666,
     };
-    if (cubin)
-        note_meaning(&part, &meaning);
     struct rs_artifact_key key = key_of(image->kind, name);
     enum rs_put_result result = rs_stow(node, &key, &part);
     rs_count(RS_C_modules_stored, result == RS_PUT_STORED);

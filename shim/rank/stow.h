@@ -40,7 +40,8 @@ void rs_module_file_close(struct rs_module_file *file);
 void rs_stow_image(struct rs_node *node, struct rs_module *module, const struct rs_hash128 *name,
                    const struct rs_image *image);
 
-/* One part under KEY, for every process of this node, unless there is one. */
+/* One part under KEY, for every process of this node, unless there is one. A cubin is known by what
+ * the GPU runs of it. */
 enum rs_put_result rs_stow(struct rs_node *node, const struct rs_artifact_key *key,
                            const struct rs_part_in *part);
 
