@@ -12,13 +12,6 @@
 
 enum { CUDA_SUCCESS = 0, CU_JIT_INPUT_PTX = 1 };
 
-typedef CUresult module_data(CUmodule *module, const void *image);
-typedef CUresult module_data_ex(CUmodule *module, const void *image, unsigned count,
-                                CUjit_option *options, void **values);
-typedef CUresult library_data(CUlibrary *library, const void *image, CUjit_option *options,
-                              void **values, unsigned count, CUlibraryOption *library_options,
-                              void **library_values, unsigned library_count);
-
 /* A load by one of the three functions. MADE: a CUmodule or CUlibrary. */
 struct target {
     const struct rs_cuda_call *call;
@@ -26,22 +19,10 @@ struct target {
     void *made;
 };
 
-/* Options say how to compile, which has been done. */
 static bool load_code(struct target *target, const void *code)
 {
-    void *real = rs_cuda_real(target->function, target->call->road, target->call->caller);
-    CUresult result = 1;
-    target->made = NULL;
-    if (real == NULL)
-        return false;
-    if (target->function == RS_CUDA_cuModuleLoadData)
-        result = ((module_data *)real)((CUmodule *)&target->made, code);
-    else if (target->function == RS_CUDA_cuModuleLoadDataEx)
-        result = ((module_data_ex *)real)((CUmodule *)&target->made, code, 0, NULL, NULL);
-    else if (target->function == RS_CUDA_cuLibraryLoadData)
-        result =
-            ((library_data *)real)((CUlibrary *)&target->made, code, NULL, NULL, 0, NULL, NULL, 0);
-    return result == CUDA_SUCCESS && target->made != NULL;
+    target->made = rs_cuda_load_code(target->call, target->function, code);
+    return target->made != NULL;
 }
 
 /* A library belongs to no context: on a device of another kind the driver would compile the text
@@ -124,13 +105,12 @@ static bool load_compiled(struct rs_compile *load, struct rs_cuda_call *call, st
     struct rs_compile_class class_of;
     bool done = false;
     call->began = rs_sys_clock_ns(CLOCK_MONOTONIC);
-    if (!know_class(target->function, &class_of)) {
-        done = false;
-    } else if (rs_compile_find(load, &class_of)) {
+    bool known = know_class(target->function, &class_of);
+    if (known && rs_compile_find(load, &class_of)) {
         done = load_code(target, load->code.data);
         if (done)
             rs_compile_taken(load);
-    } else {
+    } else if (known) {
         done = compile(load, target);
         if (!done)
             rs_compile_failed(load);

@@ -20,6 +20,10 @@ struct rs_cuda_call {
     bool served; /* by FILE's bytes */
 };
 
+/* The handle that the driver makes of CODE by FUNCTION (cuModuleLoadData, cuModuleLoadDataEx or
+ * cuLibraryLoadData) on the road of CALL, without options; NULL: none. errno is the driver's. */
+void *rs_cuda_load_code(const struct rs_cuda_call *call, enum rs_cuda function, const void *code);
+
 bool rs_instead_module(struct rs_cuda_call *call, CUmodule *module, const char *path);
 /* COUNT and LIBRARY_COUNT: of the options of either kind. */
 bool rs_instead_library(struct rs_cuda_call *call, CUlibrary *library, const char *path,
