@@ -58,6 +58,20 @@ static void add(struct rs_parcel *parcel, const char *name, struct rs_bytes byte
     parcel->parts[parcel->count++] = part;
 }
 
+unsigned rs_parcel_part(const struct rs_artifact *artifact, const char *name,
+                        const struct rs_file_id *id)
+{
+    unsigned i = 0;
+    for (; i < artifact->count; i++) {
+        const struct rs_part *part = &artifact->parts[i];
+        if (part->exact && part->size == id->size && memcmp(&part->file, id, sizeof(*id)) == 0 &&
+            strcmp(part->name, name) == 0) {
+            break;
+        }
+    }
+    return i;
+}
+
 /* The file NAME out of the group that is known. Its mode may have changed, but that is nobody's
  * business before its time has. */
 static bool read_known(struct rs_parcel *parcel, int fd, const char *name, struct rs_bytes *bytes,
@@ -68,16 +82,10 @@ static bool read_known(struct rs_parcel *parcel, int fd, const char *name, struc
         return false;
     }
     struct rs_file_id id = rs_file_id_of(st);
-    for (unsigned i = 0; i < known->count; i++) {
-        const struct rs_part *part = &known->parts[i];
-        if (part->exact && part->size == id.size && memcmp(&part->file, &id, sizeof(id)) == 0 &&
-            strcmp(part->name, name) == 0) {
-            uint8_t *data = rs_arena_alloc(&parcel->arena, (size_t)part->size + 1);
-            *bytes = (struct rs_bytes){data, part->size};
-            return data && rs_artifact_read(known, i, data);
-        }
-    }
-    return false;
+    unsigned i = rs_parcel_part(known, name, &id);
+    uint8_t *data = i < known->count ? rs_arena_alloc(&parcel->arena, (size_t)id.size + 1) : NULL;
+    *bytes = (struct rs_bytes){data, (size_t)id.size};
+    return data && rs_artifact_read(known, i, data);
 }
 
 /* Bytes that somebody wrote over while they were read belong to no file that there is. */

@@ -26,6 +26,10 @@ struct rs_parcel {
 /* The identity of a file that fstat has shown. */
 struct rs_file_id rs_file_id_of(const struct stat *st);
 
+/* The part of ARTIFACT that is NAME and the very file ID, byte for byte; its count: none is. */
+unsigned rs_parcel_part(const struct rs_artifact *artifact, const char *name,
+                        const struct rs_file_id *id);
+
 /* Each makes PARCEL, which rs_parcel_free() must get afterwards. True: it is whole, and holds
  * something. ROOT is the cache directory, ROOT_SIZE characters. KNOWN, which may be NULL, is an
  * open group: files that are among its parts are taken from there.

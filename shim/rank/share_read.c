@@ -31,27 +31,11 @@ struct read {
     struct rs_bytes *out;
 };
 
-/* Whether the part NAME, SIZE bytes of the file ID, is what is wanted. */
-static bool is_it(const struct read *read, const char *name, uint64_t size,
-                  const struct rs_file_id *id)
+/* What the wanted file is called among its artifact's parts. */
+static const char *part_name(const struct read *read)
 {
-    const char *own = read->where->shape == RS_SHAPE_TRITON_GROUP
-                          ? RS_PARCEL_GROUP
-                          : read->where->path + read->where->name;
-    return size == read->id.size && memcmp(id, &read->id, sizeof(*id)) == 0 &&
-           strcmp(name, own) == 0;
-}
-
-/* The part of ARTIFACT that is the file, or its count. */
-static unsigned part_of(const struct read *read, const struct rs_artifact *artifact)
-{
-    unsigned i = 0;
-    while (i < artifact->count && !(artifact->parts[i].exact &&
-                                    is_it(read, artifact->parts[i].name, artifact->parts[i].size,
-                                          &artifact->parts[i].file))) {
-        i++;
-    }
-    return i;
+    return read->where->shape == RS_SHAPE_TRITON_GROUP ? RS_PARCEL_GROUP
+                                                       : read->where->path + read->where->name;
 }
 
 static uint8_t *room(const struct read *read)
@@ -66,7 +50,7 @@ static bool serve(const struct read *read)
                           &artifact)) {
         return false;
     }
-    unsigned i = part_of(read, &artifact);
+    unsigned i = rs_parcel_part(&artifact, part_name(read), &read->id);
     uint8_t *data = i < artifact.count ? room(read) : NULL;
     bool done = data && rs_artifact_read(&artifact, i, data);
     rs_artifact_release(&artifact);
@@ -80,7 +64,8 @@ static bool take(const struct read *read, const struct rs_parcel *parcel)
 {
     for (unsigned i = 0; i < parcel->count; i++) {
         const struct rs_part_in *part = &parcel->parts[i];
-        if (is_it(read, part->name, part->size, &part->file)) {
+        if (part->size == read->id.size && memcmp(&part->file, &read->id, sizeof(read->id)) == 0 &&
+            strcmp(part->name, part_name(read)) == 0) {
             uint8_t *data = room(read);
             if (data) {
                 memcpy(data, part->data, part->size);
