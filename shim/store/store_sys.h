@@ -75,10 +75,11 @@ static inline pid_t rs_sys_getpgid(void)
     return (pid_t)syscall(SYS_getpgid, 0);
 }
 
-static inline void rs_sys_pause_us(unsigned microseconds)
+/* False: a signal handler has run. */
+static inline bool rs_sys_pause_us(unsigned microseconds)
 {
     struct timespec pause = {.tv_sec = 0, .tv_nsec = (long)microseconds * 1000};
-    syscall(SYS_nanosleep, &pause, NULL);
+    return syscall(SYS_nanosleep, &pause, NULL) == 0 || errno != EINTR;
 }
 
 /* Sleeps while *WORD is VALUE, until UNTIL (CLOCK_MONOTONIC). 0, or -1 with errno. */

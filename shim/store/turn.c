@@ -20,13 +20,6 @@ static _Atomic uint64_t *word_of(struct rs_store *store, const struct rs_artifac
     return &store->segment->turns[rs_hash128_of(&plain, sizeof(plain)).low % RS_TURNS];
 }
 
-/* False: a signal handler has run. */
-static bool pause_us(unsigned microseconds)
-{
-    struct timespec pause = {.tv_sec = 0, .tv_nsec = (long)microseconds * 1000};
-    return syscall(SYS_nanosleep, &pause, NULL) == 0 || errno != EINTR;
-}
-
 bool rs_turn_take(struct rs_store *store, const struct rs_slot *slot,
                   const struct rs_artifact_key *key, const struct rs_origin *origin,
                   uint64_t patience_ns, struct rs_turn *turn)
@@ -49,7 +42,7 @@ bool rs_turn_take(struct rs_store *store, const struct rs_slot *slot,
         if (gone && atomic_compare_exchange_strong(turn->word, &owner, turn->tag)) {
             return true;
         }
-        if (late || !pause_us(pause)) {
+        if (late || !rs_sys_pause_us(pause)) {
             return false;
         }
         pause = pause < LONGEST_PAUSE_US / 2 ? 2 * pause : LONGEST_PAUSE_US;
