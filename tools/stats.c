@@ -102,13 +102,18 @@ static json_t *sums_json(const struct rs_artifact_sums *sums)
                      (json_int_t)sums->objects, "bytes", (json_int_t)sums->raw);
 }
 
+static void add_job(uint64_t total[RS_COUNTER_COUNT], const struct view_job *job)
+{
+    for (int c = 0; c < RS_COUNTER_COUNT; c++)
+        total[c] += job->total[c];
+}
+
 static void print_modules(const struct view *view, bool json)
 {
     uint64_t total[RS_COUNTER_COUNT] = {0};
 
     for (size_t i = 0; i < view->count; i++)
-        for (int c = 0; c < RS_COUNTER_COUNT; c++)
-            total[c] += view->jobs[i].total[c];
+        add_job(total, &view->jobs[i]);
     if (json)
         modules_print_json(&view->modules, total);
     else
@@ -126,8 +131,7 @@ static void print_json(const struct view *view, const char *only)
         if (only && strcmp(job->id, only) != 0)
             continue;
         json_array_append_new(jobs, job_json(job));
-        for (int c = 0; c < RS_COUNTER_COUNT; c++)
-            total[c] += job->total[c];
+        add_job(total, job);
     }
     json_print(json_pack("{s:i, s:o, s:o, s:o}", "schema", 1, "jobs", jobs, "total",
                          counters_json(total), "artifacts", sums_json(&view->artifacts)));
