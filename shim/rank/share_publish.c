@@ -40,18 +40,18 @@ static void put(const struct rs_parcel *parcel, struct rs_node *node, const stru
                           parcel->count);
 }
 
-/* The directory of the file WHERE as *PATH and *FD. A second path would be too much for a small
- * thread's stack. */
-static bool open_directory(const struct rs_where *where, struct rs_arena *arena, char **path,
-                           int *fd)
+/* The directory that the first SIZE characters of the path WHERE name, as *PATH and *FD, open for
+ * FLAGS. A second path would be too much for a small thread's stack. */
+static bool open_directory(const struct rs_where *where, size_t size, int flags,
+                           struct rs_arena *arena, char **path, int *fd)
 {
-    *path = rs_arena_alloc(arena, where->name);
+    *path = rs_arena_alloc(arena, size + 1);
     if (!*path) {
         return false;
     }
-    memcpy(*path, where->path, where->name - 1);
-    (*path)[where->name - 1] = '\0';
-    *fd = rs_sys_openat(AT_FDCWD, *path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    memcpy(*path, where->path, size);
+    (*path)[size] = '\0';
+    *fd = rs_sys_openat(AT_FDCWD, *path, flags | O_DIRECTORY | O_CLOEXEC, 0);
     return *fd >= 0;
 }
 
@@ -105,7 +105,7 @@ bool rs_share_pack(const struct rs_where *where, struct rs_node *node, struct rs
     int fd;
     *parcel = (struct rs_parcel){.whole = false};
     rs_arena_init(&arena, 2 * PATH_MAX);
-    bool whole = open_directory(where, &arena, &directory, &fd);
+    bool whole = open_directory(where, where->name - 1, O_RDONLY, &arena, &directory, &fd);
     if (whole) {
         whole = kernel ? pack_kernel(where, directory, fd, parcel)
                        : pack_entries(where, fd, node, parcel);
@@ -191,17 +191,12 @@ void rs_share_publish_tuned(const struct rs_where *where)
 {
     struct rs_artifact_key key = {.kind = RS_KIND_best_config, .key = where->key};
     struct rs_arena arena;
-    int saved = errno;
+    int saved = errno, fd;
+    char *root;
     rs_arena_init(&arena, 2 * PATH_MAX);
-    char *root = rs_arena_alloc(&arena, where->root + 1);
-    if (root) {
-        memcpy(root, where->path, where->root);
-        root[where->root] = '\0';
-        int fd = rs_sys_openat(AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-        if (fd >= 0) {
-            publish_result(where, fd, where->path + where->root + 1, &key);
-            rs_sys_close(fd);
-        }
+    if (open_directory(where, where->root, O_PATH, &arena, &root, &fd)) {
+        publish_result(where, fd, where->path + where->root + 1, &key);
+        rs_sys_close(fd);
     }
     rs_arena_free(&arena);
     errno = saved;
