@@ -5,14 +5,11 @@
  * what came back. FILE is PTX or a cubin. With TIMES it only loads and unloads it from memory that
  * often, and prints the microseconds of one load, and of one unload. Needs a driver, no toolkit.
  */
+#include "device.h"
+
 #include <dlfcn.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-typedef void *handle;
 
 /* The functions that are looked at, and what else it takes to run a kernel. */
 #define LOADS(X)                                                                                   \
@@ -34,8 +31,7 @@ typedef void *handle;
     static __typeof__(&name) its_##name;
 LOADS(DECLARE)
 
-extern int cuInit(unsigned), cuDeviceGet(int *, int), cuDevicePrimaryCtxRetain(handle *, int);
-extern int cuCtxSetCurrent(handle), cuMemAlloc_v2(uint64_t *, size_t), cuCtxSynchronize(void);
+extern int cuMemAlloc_v2(uint64_t *, size_t), cuCtxSynchronize(void);
 extern int cuMemcpyDtoH_v2(void *, uint64_t, size_t),
     cuMemcpyHtoD_v2(uint64_t, const void *, size_t);
 extern int cuLaunchKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -56,16 +52,6 @@ static void *find(const char *road, void *driver, const char *name, int since, v
     if (ask)
         ask(name, &found, since, 0, NULL);
     return found;
-}
-
-static char *read_file(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    char *data = calloc(1, 1 << 20);
-    if (!file || fread(data, 1, (1 << 20) - 1, file) == 0)
-        exit(2);
-    fclose(file);
-    return data;
 }
 
 /* Each of 256 floats becomes one of 1, 2, 3, 0. */
@@ -114,13 +100,6 @@ static void library(const char *image)
     printf("library: unloaded %d\n", its_cuLibraryUnload(loaded));
 }
 
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
 static int compare(const void *a, const void *b)
 {
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
@@ -147,20 +126,6 @@ static int time_loads(const char *image, int times)
     qsort(unloads, (size_t)times, sizeof *unloads, compare);
     printf("%.2f %.2f\n", loads[times / 2], unloads[times / 2]);
     return 0;
-}
-
-static void start(void)
-{
-    int device;
-    handle context;
-    int result = cuInit(0);
-    result = result ? result : cuDeviceGet(&device, 0);
-    result = result ? result : cuDevicePrimaryCtxRetain(&context, device);
-    result = result ? result : cuCtxSetCurrent(context);
-    if (result) {
-        fprintf(stderr, "no GPU: %d\n", result);
-        exit(77);
-    }
 }
 
 int main(int argc, char **argv)

@@ -22,6 +22,30 @@ NO_GPU = 77
 COUNTERS = {"linked": "loads_linked", "dlsym": "loads_dlsym", "query": "loads_query"}
 
 
+def find_nvcc():
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    return nvcc if os.path.exists(nvcc) else None
+
+
+def build(work, name):
+    """The program of NAME.c, linked to the driver: (its path or None, why not)."""
+    program = os.path.join(work, name)
+    folders = [f"-L{d}" for d in os.environ.get("LD_LIBRARY_PATH", "").split(":") if d]
+    done = subprocess.run([os.environ.get("CC") or "cc", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-o", program, os.path.join(HERE, name + ".c"),
+                           *folders, "-l:libcuda.so.1", "-ldl"], capture_output=True, text=True)
+    return (None, f"no compiler, or no libcuda.so.1 to link to\n{done.stderr[-500:]}") if done.returncode else (program, "")
+
+
+def counters_of(tool, segment):
+    told = subprocess.run([tool, "stats", "--json", "--segment", segment], capture_output=True, text=True)
+    return json.loads(told.stdout)["total"] if told.returncode == 0 else {}
+
+
+def remove_segment(segment):
+    for path in glob.glob(f"/dev/shm/rankshare.*.{segment}"):
+        os.unlink(path)
+
+
 class Bench:
     def __init__(self, args, work):
         self.args, self.work, self.number = args, work, 0
@@ -49,10 +73,8 @@ class Bench:
         done = subprocess.run(command, env=keep, capture_output=True, text=True, timeout=300)
         counters = None
         if shared:
-            told = subprocess.run([self.args.tool, "stats", "--json", "--segment", segment], capture_output=True, text=True)
-            counters = json.loads(told.stdout)["total"] if told.returncode == 0 else {}
-            for path in glob.glob(f"/dev/shm/rankshare.*.{segment}"):
-                os.unlink(path)
+            counters = counters_of(self.args.tool, segment)
+            remove_segment(segment)
         return done.returncode, done.stdout + done.stderr, counters
 
     def compare(self, what, command, expected):
@@ -71,23 +93,15 @@ class Bench:
         return counters
 
 
-def find_nvcc():
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    return nvcc if os.path.exists(nvcc) else None
-
-
 def build_roads(bench):
     """The program of loads.c, built once; None without a compiler or a libcuda."""
     program = os.path.join(bench.work, "loads")
     if os.path.exists(program):
         return program
-    link = subprocess.run([os.environ.get("CC") or "cc", "-std=gnu11", "-D_GNU_SOURCE", "-o", program, os.path.join(HERE, "loads.c"),
-                           *(f"-L{d}" for d in os.environ.get("LD_LIBRARY_PATH", "").split(":") if d), "-l:libcuda.so.1", "-ldl"],
-                          capture_output=True, text=True)
-    if link.returncode == 0:
-        return program
-    bench.skip(f"roads: no compiler, or no libcuda.so.1 to link to\n{link.stderr[-300:]}")
-    return None
+    program, why = build(bench.work, "loads")
+    if not program:
+        bench.skip(f"roads: {why}")
+    return program
 
 
 def roads(bench):

@@ -7,16 +7,12 @@
  * it. FUNCTION: data, ex, registers (ex with a limit), log (ex with a buffer for the compiler's
  * words), library, or capture (data while a stream is captured). Needs a driver, no toolkit.
  */
+#include "device.h"
+
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-typedef void *handle;
-
-extern int cuInit(unsigned), cuDeviceGet(int *, int), cuDevicePrimaryCtxRetain(handle *, int);
-extern int cuCtxSetCurrent(handle), cuCtxSynchronize(void);
+extern int cuCtxSynchronize(void);
 extern int cuMemAlloc_v2(uint64_t *, size_t), cuMemcpyDtoH_v2(void *, uint64_t, size_t);
 extern int cuMemcpyHtoD_v2(uint64_t, const void *, size_t);
 extern int cuModuleLoadData(handle *, const void *), cuModuleUnload(handle);
@@ -34,37 +30,6 @@ extern int cuStreamEndCapture(handle, handle *);
 enum { COUNT = 256, LOG = 5, LOG_SIZE = 6, MAX_REGISTERS = 0 };
 
 static char log_text[4096];
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static char *read_file(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    char *data = calloc(1, 8 << 20);
-    if (!file || !data || fread(data, 1, (8 << 20) - 1, file) == 0)
-        exit(2);
-    fclose(file);
-    return data;
-}
-
-static void start(void)
-{
-    int device;
-    handle context;
-    int result = cuInit(0);
-    result = result ? result : cuDeviceGet(&device, 0);
-    result = result ? result : cuDevicePrimaryCtxRetain(&context, device);
-    result = result ? result : cuCtxSetCurrent(context);
-    if (result) {
-        fprintf(stderr, "no GPU: %d\n", result);
-        exit(77);
-    }
-}
 
 static int load_captured(handle *module, const char *text)
 {

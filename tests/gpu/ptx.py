@@ -9,9 +9,7 @@ Each load is a process of its own. --pretended: the driver is one on which no ke
 """
 import argparse
 import concurrent.futures
-import glob
 import itertools
-import json
 import os
 import re
 import shutil
@@ -21,9 +19,9 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SMALL = os.path.join(os.path.dirname(HERE), "data", "images", "kernels.sm_80.ptx")
-NO_GPU = 77
+from loads import IMAGES, NO_GPU, build, counters_of, find_nvcc, remove_segment
+
+SMALL = os.path.join(IMAGES, "kernels.sm_80.ptx")
 FUNCTIONS = ("data", "ex", "registers", "log", "library", "capture")
 ALONE = ("log", "capture")  # never shared: an option with a result, a capture
 
@@ -73,8 +71,8 @@ def repeated(work, count):
 def texts(work):
     yield Text("1 kernel", repeated(work, 1), 1)
     yield Text("40 kernels", repeated(work, 40), 40)
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    if not os.path.exists(nvcc):
+    nvcc = find_nvcc()
+    if not nvcc:
         print("no nvcc: the text with unrolled kernels is left out")
         return
     source, path = os.path.join(work, "unrolled.cu"), os.path.join(work, "unrolled.ptx")
@@ -90,17 +88,9 @@ def texts(work):
 class Bench:
     def __init__(self, args, work):
         self.args, self.work = args, work
-        self.program = os.path.join(work, "ptx")
+        self.program, self.why = build(work, "ptx")
         self.passed = self.failed = 0
         self.numbers = itertools.count(1)
-
-    def build(self):
-        folders = [f"-L{d}" for d in os.environ.get("LD_LIBRARY_PATH", "").split(":") if d]
-        done = subprocess.run([os.environ.get("CC") or "cc", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-o", self.program,
-                               os.path.join(HERE, "ptx.c"), *folders, "-l:libcuda.so.1"], capture_output=True, text=True)
-        if done.returncode:
-            print(f"no compiler, or no libcuda.so.1 to link to\n{done.stderr[-500:]}")
-        return done.returncode == 0
 
     def check(self, good, what, detail=""):
         self.passed += bool(good)
@@ -140,15 +130,6 @@ class Bench:
     def run(self, function, text, *environment, **more):
         return self.finish(self.start(function, text, self.environment(*environment, **more)))
 
-    def counters(self, segment):
-        told = subprocess.run([self.args.tool, "stats", "--json", "--segment", segment], capture_output=True, text=True)
-        return json.loads(told.stdout)["total"] if told.returncode == 0 else {}
-
-    @staticmethod
-    def remove(segment):
-        for path in glob.glob(f"/dev/shm/rankshare.*.{segment}"):
-            os.unlink(path)
-
 
 def answers_of(bench, text, function, wrong):
     """FUNCTION plain and three times under the library: the same answers, results and registers."""
@@ -161,12 +142,12 @@ def answers_of(bench, text, function, wrong):
         bench.check(same, what + ": answer and results", f"{plain}        {got}")
         if got != plain and same:
             print(f"note    {what}: the driver describes the kernel otherwise\n        {plain}        {got}")
-    count = bench.counters(segment)
+    count = counters_of(bench.args.tool, segment)
     shared = not wrong and function not in ALONE
     if not bench.args.pretended:
         seen = [count.get(name, 0) for name in ("ptx_compiled", "ptx_taken", "ptx_left")]
         bench.check(seen == ([1, 2, 0] if shared else [0, 0, 3]), f"{text.name}, {function}: compiled, taken, left", seen)
-    bench.remove(segment)
+    remove_segment(segment)
 
 
 def answers(bench, text, wrong=False):
@@ -205,12 +186,12 @@ def one_at_a_time(bench, text):
         add("library without RANKSHARE_PTX, cache off", None, segment, ptx=False)
         add("RANKSHARE_PTX, first rank, cache off", None, segment)
         add("RANKSHARE_PTX, second rank, cache off", None, segment, rank=1)
-        bench.remove(segment)
+        remove_segment(segment)
         add("RANKSHARE_PTX, first rank, cache cold", own, segment)
         add("RANKSHARE_PTX, second rank, cache on", own, segment, rank=1)
-        bench.remove(segment)
+        remove_segment(segment)
         add("RANKSHARE_PTX, first rank, cache as left by that", own, segment)
-        bench.remove(segment)
+        remove_segment(segment)
     return rows
 
 
@@ -223,11 +204,11 @@ def all_at_once(bench, text):
             at = int(time.time()) + 3
             ranks = [bench.start("data", text, bench.environment(folder, segment, rank=i), at) for i in range(bench.args.ranks)]
             done = [bench.finish(process) for process in ranks]
-            taken = bench.counters(segment).get("ptx_taken", 0) if ptx else 0
+            taken = counters_of(bench.args.tool, segment).get("ptx_taken", 0) if ptx else 0
             rows.setdefault(f"{bench.args.ranks} ranks at once: {mode}", []).append((max(load for _, load, _ in done),
                                                                                      max(use for _, _, use in done), taken))
             if ptx:
-                bench.remove(segment)
+                remove_segment(segment)
     return rows
 
 
@@ -251,7 +232,8 @@ def main():
     work = tempfile.mkdtemp(prefix="rankshare-gpu-ptx-")
     bench = Bench(args, work)
     try:
-        if not bench.build():
+        if not bench.program:
+            print(bench.why)
             return 0
         for text in list(texts(work)):
             answers(bench, text)
