@@ -112,23 +112,24 @@ def late(room):
     room.counted(loads_linked=1, loads_dlsym=1, loads_failed=0)
 
 
-@case('the driver of the torch tests: every load function on each road, with real images')
-def pretended(room):
+def of_gpus(room, script):
+    """What a script of tests/gpu says in front of the driver of the torch tests."""
     stubs = os.path.join(room.folder, 'stubs')
     run([sys.executable, os.path.join(TOP, 'tests', 'fakecuda', 'mkstubs.py'), stubs, '--cc', ' '.join(CC)])
     environment = dict(room.environment('plain', 'none', None, None), LD_LIBRARY_PATH=stubs, CC=CC[0])
-    text = run([sys.executable, os.path.join(TOP, 'tests', 'gpu', 'loads.py'), '--library', LIBRARY, '--tool', TOOL, '--pretended'],
+    return run([sys.executable, os.path.join(TOP, 'tests', 'gpu', script), '--library', LIBRARY, '--tool', TOOL, '--pretended'],
                env=environment)
+
+
+@case('the driver of the torch tests: every load function on each road, with real images')
+def pretended(room):
+    text = of_gpus(room, 'loads.py')
     if not text.endswith('42 passed, 0 failed, 0 skipped\n'):
         raise Failed(text)
 
 
 @case('the driver of the torch tests: PTX with RANKSHARE_PTX=1 where nothing can be compiled')
 def uncompiled(room):
-    stubs = os.path.join(room.folder, 'stubs')
-    run([sys.executable, os.path.join(TOP, 'tests', 'fakecuda', 'mkstubs.py'), stubs, '--cc', ' '.join(CC)])
-    environment = dict(room.environment('plain', 'none', None, None), LD_LIBRARY_PATH=stubs, CC=CC[0])
-    text = run([sys.executable, os.path.join(TOP, 'tests', 'gpu', 'ptx.py'), '--library', LIBRARY, '--tool', TOOL, '--pretended'],
-               env=environment)
+    text = of_gpus(room, 'ptx.py')
     if not re.search(r'\n(126|144) passed, 0 failed\n$', text):  # without and with nvcc
         raise Failed(text)

@@ -18,18 +18,6 @@
 #define API __attribute__((visibility("default")))
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, FILE_NOT_FOUND = 301, NOT_FOUND = 500 };
-enum {
-    ROLE_image,
-    ROLE_file,
-    ROLE_unload,
-    ROLE_lookup,
-    ROLE_linking,
-    ROLE_linked,
-    ROLE_query,
-    ROLE_capture,
-    ROLE_captured
-};
-
 static __thread struct fake told;
 static uintptr_t handles;
 

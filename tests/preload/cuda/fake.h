@@ -8,6 +8,19 @@
 
 #include <stdint.h>
 
+/* What shim/hook/cuda_api.def calls roles. */
+enum role {
+    ROLE_image,
+    ROLE_file,
+    ROLE_unload,
+    ROLE_lookup,
+    ROLE_linking,
+    ROLE_linked,
+    ROLE_query,
+    ROLE_capture,
+    ROLE_captured
+};
+
 enum { FAKE_ARGUMENTS = 8, FAKE_TRACE = 512 };
 
 struct fake {

@@ -17,18 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum role {
-    ROLE_image,
-    ROLE_file,
-    ROLE_unload,
-    ROLE_lookup,
-    ROLE_linking,
-    ROLE_linked,
-    ROLE_query,
-    ROLE_capture,
-    ROLE_captured
-};
-
 typedef unsigned generic(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                          uint64_t);
 

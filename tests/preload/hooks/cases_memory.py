@@ -101,22 +101,22 @@ def warmed(rank, start):
         rank.equal(peer.counter(name), value, name)
 
 
-@apart('on a disk of this machine the file is read', directories=1, hooks='open')
-def local(rank, start):
-    first, other = start(11, 0), start(3, 0)
+def reads_file(rank, first, other):
+    """OTHER finds what FIRST has left, and nothing of it comes out of the segment."""
     produced(rank, first)
     other.hash('fx')
     rank.equal(other.reads('fx'), view_of(rank, other, 'fx'), 'the entry')
     counts(rank, other, reads_served=0, reads_filled=0, artifact_hits=0)
+
+
+@apart('on a disk of this machine the file is read', directories=1, hooks='open')
+def local(rank, start):
+    reads_file(rank, start(11, 0), start(3, 0))
 
 
 @apart('RANKSHARE_READS=files: the file is read, whatever the disk', directories=1, hooks='open')
 def files(rank, start):
-    first, other = start(11, 0), start(3, 0, RANKSHARE_READS='files')
-    produced(rank, first)
-    other.hash('fx')
-    rank.equal(other.reads('fx'), view_of(rank, other, 'fx'), 'the entry')
-    counts(rank, other, reads_served=0, reads_filled=0, artifact_hits=0)
+    reads_file(rank, start(11, 0), start(3, 0, RANKSHARE_READS='files'))
 
 
 @apart('what nobody has published is read by one rank for all', directories=1, hooks='open')
