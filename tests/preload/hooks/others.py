@@ -2,6 +2,7 @@
 """Other ranks of a case: processes under the library that look at the same key."""
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -45,6 +46,10 @@ class Other:
                 return text.read().split()[0] == str(SYS_FUTEX)
         except (OSError, IndexError):
             return None
+
+    def is_silent(self):
+        """Whether it has said nothing that was not read yet. Unlike in_futex() this holds from one slice of a wait to the next."""
+        return not select.select([self.process.stdout], [], [], 0)[0]
 
     def waiting(self):
         """Returns once it waits."""
