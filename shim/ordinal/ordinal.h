@@ -134,6 +134,12 @@ enum rs_reason rs_ordinal_reroot(struct rs_arena *arena, struct rs_bytes in, enu
 void rs_config_name(const uint8_t *file, const uint8_t torch_key[RS_TORCH_KEY_SIZE],
                     uint8_t hex[RS_HEX]);
 
+/* The bytes objects of LEAST bytes and more that the pickle IN holds (not those inside of pickles
+ * in it), as they lie there, in their order; how many. *OUT is in the arena. What can't be read
+ * holds none. */
+size_t rs_ordinal_blobs(struct rs_arena *arena, struct rs_bytes in, size_t least,
+                        struct rs_bytes **out);
+
 /* The pieces as one buffer from the arena, or {NULL, 0} when there is no memory. */
 struct rs_bytes rs_pieces_flatten(struct rs_arena *arena, const struct rs_pieces *pieces);
 

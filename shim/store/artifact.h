@@ -52,6 +52,13 @@ enum {
 
 /* ---- put ------------------------------------------------------------------------------------ */
 
+/* A stretch of a file's bytes that other artifacts hold, too: it becomes an object of its own, and
+ * is stored once. */
+struct rs_run {
+    size_t at, size;
+    const struct rs_hash128 *meaning; /* as in rs_part_in */
+};
+
 struct rs_part_in {
     const char *name; /* relative to where the group is put; no zero length, no repetition */
     const void *data;
@@ -60,6 +67,8 @@ struct rs_part_in {
     struct rs_file_id file;
     const struct rs_hash128 *meaning; /* NULL, or what stands for equal bytes: the first ones that
                                          came with it are kept for all */
+    const struct rs_run *runs;        /* in order, apart; a whim that the store may ignore */
+    unsigned run_count;
 };
 
 enum rs_put_flags {
@@ -68,7 +77,8 @@ enum rs_put_flags {
                              are looked for by nobody) */
     RS_PUT_PROMISED = 4,  /* somebody waits for it: it is not evicted for ten minutes, for one where
                              nothing else can be */
-    RS_PUT_FIRST = 8, /* not if a group stands there that it would replace: that one is as good */
+    RS_PUT_FIRST = 8,  /* not if a group stands there that it would replace: that one is as good */
+    RS_PUT_EXACT = 16, /* the very bytes: what only means the same won't do */
 };
 
 enum rs_put_result {
@@ -102,8 +112,9 @@ struct rs_part {
     uint32_t mode;
     bool exact; /* they are the very bytes that were put; else bytes that mean the same */
     struct rs_file_id file;
-    struct rs_hash128 hash;
+    struct rs_hash128 hash; /* of its object, as CHECK is */
     uint64_t check;
+    uint32_t recipe; /* 0, or the object is a recipe (store/recipe.h) of so many bytes */
 };
 
 /* An open group: its parts, pinned so that it is not evicted. Plain memory of the caller's. */
@@ -131,7 +142,8 @@ bool rs_artifact_find(struct rs_store *store, struct rs_slot *slot,
                       unsigned flags, struct rs_artifact *artifact);
 
 /* The bytes of part number I into BUFFER, which has room for parts[I].size. False: they are not to
- * be had (counted and forgotten when they were damaged), and BUFFER holds anything. */
+ * be had, and BUFFER holds anything; the group is forgotten when they were damaged (counted) or
+ * some of their runs have been evicted. */
 bool rs_artifact_read(struct rs_artifact *artifact, unsigned i, void *buffer);
 
 /* Ends the use of ARTIFACT, also after a failed read. */

@@ -3,6 +3,7 @@
 #include "store/payload.h"
 #include "store/pin.h"
 #include "store/put.h"
+#include "store/recipe.h"
 #include "store/room.h"
 #include "store/wanted.h"
 
@@ -43,6 +44,12 @@ static bool parts_fine(const struct rs_part_in *parts, unsigned count)
     return true;
 }
 
+/* Whether an object that means what IN does will do for it. */
+static bool any_will_do(const struct rs_put *put, const struct rs_part_in *in)
+{
+    return in->meaning && !(put->flags & RS_PUT_EXACT);
+}
+
 /* What object each part will have, as far as it is known before it is put. */
 static struct rs_part describe(const struct rs_put *put, const struct rs_part_in *in)
 {
@@ -57,7 +64,7 @@ static struct rs_part describe(const struct rs_put *put, const struct rs_part_in
         .check = own.low,
     };
     uint32_t there =
-        in->meaning ? rs_object_find(&put->index, part.hash, false, 0, 0) : RS_NO_ENTRY;
+        any_will_do(put, in) ? rs_object_find(&put->index, part.hash, false, 0, 0) : RS_NO_ENTRY;
     if (there != RS_NO_ENTRY) {
         const struct rs_object *object = rs_object_at(&put->index, there);
         part.check = atomic_load_explicit(&object->check, memory_order_relaxed);
@@ -75,10 +82,14 @@ static enum rs_put_result put_part(struct rs_put *put, const struct rs_part_in *
         .size = in->size,
         .hash = part->hash,
         .check = in->meaning ? rs_hash128_of(in->data, in->size).low : part->check,
-        .any = in->meaning != NULL,
+        .any = any_will_do(put, in),
     };
-    enum rs_put_result result = rs_put_object(put, i + 1, &bytes, &part->check, &part->size);
-    part->exact = part->check == bytes.check && part->size == in->size;
+    uint32_t size = 0;
+    enum rs_put_result result = rs_put_object(put, i + 1, &bytes, &part->check, &size);
+    if (!part->recipe) {
+        part->exact = part->check == bytes.check && size == in->size;
+        part->size = size;
+    }
     return result;
 }
 
@@ -93,10 +104,12 @@ static const void *manifest_bytes(struct rs_put *put, struct rs_put_bytes *bytes
     return data;
 }
 
-static enum rs_put_result put_group(struct rs_put *put, const struct rs_part_in *parts)
+/* RAW: bytes of all files. */
+static enum rs_put_result put_group(struct rs_put *put, const struct rs_part_in *parts,
+                                    uint64_t raw)
 {
     struct rs_put_bytes manifest = {0};
-    uint64_t check, raw = 0;
+    uint64_t check;
     uint32_t size;
     if (!manifest_bytes(put, &manifest)) {
         return RS_PUT_NO_ROOM;
@@ -110,7 +123,6 @@ static enum rs_put_result put_group(struct rs_put *put, const struct rs_part_in 
     }
     for (unsigned i = 0; result == RS_PUT_STORED && i < put->manifest.count; i++) {
         result = put_part(put, &parts[i], i);
-        raw += parts[i].size;
     }
     if (result == RS_PUT_STORED) {
         /* Once more: the parts may have got other objects than were there before. */
@@ -145,11 +157,110 @@ static void count(struct rs_slot *slot, enum rs_put_result result)
     }
 }
 
-static enum rs_put_result put_all(struct rs_put *put, const struct rs_part_in *parts,
-                                  unsigned part_count)
+/* Puts STORED as the parts of FILES: the same, but for those that are recipes. */
+static enum rs_put_result put_stored(struct rs_put *put, const struct rs_part_in *stored,
+                                     const struct rs_part_in *files)
 {
-    put->manifest.parts = rs_arena_alloc(&put->memory, part_count * sizeof(struct rs_part));
-    if (!put->manifest.parts || !rs_room_begin(put->store, put->tag, &put->index)) {
+    unsigned count = put->manifest.count;
+    uint64_t raw = 0;
+    put->manifest.parts = rs_arena_alloc(&put->memory, count * sizeof(struct rs_part));
+    if (!put->manifest.parts) {
+        return RS_PUT_NO_ROOM;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        struct rs_part *part = &put->manifest.parts[i];
+        *part = describe(put, &stored[i]);
+        if (stored[i].data != files[i].data) {
+            part->recipe = part->size;
+            part->size = (uint32_t)files[i].size;
+        }
+        raw += files[i].size;
+    }
+    return put_group(put, stored, raw);
+}
+
+/* COUNT runs of PART, from number FIRST on, as parts of a group; NULL: no memory. */
+static struct rs_part_in *runs_as_parts(struct rs_arena *memory, const struct rs_part_in *part,
+                                        unsigned first, unsigned count)
+{
+    enum { NAME = sizeof("00") };
+    struct rs_part_in *out = rs_arena_alloc(memory, count * sizeof(*out));
+    char *names = rs_arena_alloc(memory, (size_t)count * NAME);
+    if (!out || !names) {
+        return NULL;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const struct rs_run *run = &part->runs[first + i];
+        char *name = names + (size_t)i * NAME;
+        name[0] = (char)('0' + i / 10);
+        name[1] = (char)('0' + i % 10);
+        name[2] = '\0';
+        out[i] = (struct rs_part_in){.name = name,
+                                     .data = (const unsigned char *)part->data + run->at,
+                                     .size = run->size,
+                                     .meaning = run->meaning};
+    }
+    return out;
+}
+
+/* Puts runs of PART, from number FIRST on, as the group KEY. What is promised of the whole file is
+ * promised of them. */
+static bool put_runs(const struct rs_put *whole, const struct rs_part_in *part, unsigned first,
+                     const struct rs_artifact_key *key)
+{
+    unsigned left = part->run_count - first;
+    unsigned count = left < RS_RUNS_PER_GROUP ? left : RS_RUNS_PER_GROUP;
+    struct rs_put put = {
+        .store = whole->store,
+        .slot = whole->slot,
+        .tag = whole->tag,
+        .index = whole->index,
+        .manifest = {.key = *key, .origin = whole->manifest.origin, .count = count},
+        .flags = (whole->flags & (RS_PUT_WARM | RS_PUT_PROMISED)) | RS_PUT_EXACT,
+    };
+    rs_arena_init_small(&put.memory, MEMORY);
+    const struct rs_part_in *runs = runs_as_parts(&put.memory, part, first, count);
+    enum rs_put_result result = runs ? put_stored(&put, runs, runs) : RS_PUT_NO_ROOM;
+    rs_arena_free(&put.memory);
+    return result == RS_PUT_STORED || result == RS_PUT_THERE;
+}
+
+/* PART as it is stored: its recipe, once all runs are there, or as it is. */
+static struct rs_part_in cut(const struct rs_put *put, struct rs_arena *memory,
+                             const struct rs_part_in *part)
+{
+    struct rs_part_in out = *part;
+    struct rs_recipe recipe;
+    size_t size;
+    const void *data = part->run_count ? rs_recipe_write(memory, part, &size) : NULL;
+    bool good = data && rs_recipe_read(data, size, &recipe);
+    for (unsigned first = 0; good && first < part->run_count; first += RS_RUNS_PER_GROUP) {
+        struct rs_artifact_key key = rs_recipe_key(&recipe, first / RS_RUNS_PER_GROUP);
+        good = put_runs(put, part, first, &key);
+    }
+    if (good) {
+        out.data = data;
+        out.size = size;
+        out.meaning = NULL;
+    }
+    return out;
+}
+
+static enum rs_put_result put_files(struct rs_put *put, const struct rs_part_in *files)
+{
+    struct rs_part_in *stored = rs_arena_alloc(&put->memory, put->manifest.count * sizeof(*stored));
+    if (!stored) {
+        return RS_PUT_NO_ROOM;
+    }
+    for (unsigned i = 0; i < put->manifest.count; i++) {
+        stored[i] = cut(put, &put->memory, &files[i]);
+    }
+    return put_stored(put, stored, files);
+}
+
+static enum rs_put_result put_all(struct rs_put *put, const struct rs_part_in *parts)
+{
+    if (!rs_room_begin(put->store, put->tag, &put->index)) {
         return RS_PUT_NO_ROOM;
     }
     if ((put->flags & RS_PUT_IF_WANTED) &&
@@ -157,10 +268,7 @@ static enum rs_put_result put_all(struct rs_put *put, const struct rs_part_in *p
         rs_want(&put->index, put->slot, &put->manifest.key);
         return RS_PUT_UNWANTED;
     }
-    for (unsigned i = 0; i < part_count; i++) {
-        put->manifest.parts[i] = describe(put, &parts[i]);
-    }
-    return put_group(put, parts);
+    return put_files(put, parts);
 }
 
 enum rs_put_result rs_artifact_put(struct rs_store *store, struct rs_slot *slot,
@@ -182,7 +290,7 @@ enum rs_put_result rs_artifact_put(struct rs_store *store, struct rs_slot *slot,
     }
     if (parts_fine(parts, part_count) && (unsigned)key->kind < RS_KIND_COUNT) {
         rs_arena_init_small(&put.memory, MEMORY);
-        result = put_all(&put, parts, part_count);
+        result = put_all(&put, parts);
         rs_arena_free(&put.memory);
     }
     count(slot, result);

@@ -11,6 +11,7 @@
 #include "store/payload.h"
 #include "store/pin.h"
 #include "store/process.h"
+#include "store/recipe.h"
 #include "store/store_sys.h"
 #include "store/wanted.h"
 
@@ -265,51 +266,144 @@ static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_a
     return there && is_still(&index, artifact);
 }
 
+/* rs_artifact_find(), not counted. */
+static bool seek(struct rs_store *store, struct rs_slot *slot, const struct rs_artifact_key *key,
+                 const struct rs_origin *origin, unsigned flags, struct rs_artifact *artifact)
+{
+    *artifact = (struct rs_artifact){.store = store, .slot = slot, .fd = -1, .pin = RS_NO_PIN};
+    artifact->pid = rs_sys_getpid();
+    rs_arena_init_small(&artifact->memory, 2 * RS_PART_SIZE_MAX);
+    bool found = find(store, slot, key, origin, flags, artifact);
+    if (!found) {
+        rs_artifact_release(artifact);
+    }
+    return found;
+}
+
 bool rs_artifact_find(struct rs_store *store, struct rs_slot *slot,
                       const struct rs_artifact_key *key, const struct rs_origin *origin,
                       unsigned flags, struct rs_artifact *artifact)
 {
     int saved = errno;
-    *artifact = (struct rs_artifact){.store = store, .slot = slot, .fd = -1, .pin = RS_NO_PIN};
-    artifact->pid = rs_sys_getpid();
-    rs_arena_init_small(&artifact->memory, 2 * RS_PART_SIZE_MAX);
-    bool found = find(store, slot, key, origin, flags, artifact);
+    bool found = seek(store, slot, key, origin, flags, artifact);
     if (found) {
         rs_slot_count(slot, RS_C_artifact_hits, 1);
-    } else {
-        rs_artifact_release(artifact);
     }
     errno = saved;
     return found;
 }
 
-/* The group names its objects, so that reading does not depend on chains, which may be in the
- * making after a death. *OBJECT gets where the bytes lie. */
-static bool read_part(const struct rs_index *index, struct rs_artifact *artifact, unsigned i,
-                      void *buffer, uint32_t *object)
+/* ---- reading ---------------------------------------------------------------------------------
+ */
+
+/* The object of part I into BUFFER. The group names its objects, so that reading does not depend on
+ * chains, which may be in the making after a death. */
+static bool read_object(const struct rs_index *index, struct rs_artifact *artifact, unsigned i,
+                        void *buffer)
 {
     struct place place;
     const struct rs_part *part = &artifact->parts[i];
-    *object = GET(rs_group_at(index, artifact->group)->objects[i + 1]) - 1;
-    return rs_object_is(index, *object, part->hash, part->check, part->size) &&
-           place_of(index, *object, &place) && place.raw == part->size &&
+    uint32_t object = GET(rs_group_at(index, artifact->group)->objects[i + 1]) - 1;
+    uint32_t size = part->recipe ? part->recipe : part->size;
+    return rs_object_is(index, object, part->hash, part->check, size) &&
+           place_of(index, object, &place) && place.raw == size &&
            load(artifact, &place, base_of(artifact->store), buffer) &&
-           rs_hash128_of(buffer, part->size).low == part->check;
+           rs_hash128_of(buffer, size).low == part->check;
+}
+
+/* Forgets ARTIFACT: the object of part I does not hold. */
+static void drop_part(const struct rs_artifact *artifact, struct rs_index *index, unsigned i)
+{
+    uint32_t object = GET(rs_group_at(index, artifact->group)->objects[i + 1]) - 1;
+    drop_damaged(artifact, index, object);
+}
+
+/* The runs of RECIPE in group number N to their places in OUT. */
+static bool read_runs(const struct rs_artifact *whole, struct rs_index *index,
+                      const struct rs_recipe *recipe, unsigned n, unsigned char *out)
+{
+    struct rs_artifact_key key = rs_recipe_key(recipe, n);
+    struct rs_artifact runs;
+    unsigned first = n * RS_RUNS_PER_GROUP, left = recipe->count - first;
+    if (!seek(whole->store, whole->slot, &key, &whole->origin, RS_FIND_QUIET, &runs)) {
+        return false;
+    }
+    bool good = runs.count == (left < RS_RUNS_PER_GROUP ? left : RS_RUNS_PER_GROUP);
+    for (unsigned i = 0; good && i < runs.count; i++) {
+        struct rs_span span = rs_recipe_run(recipe, first + i);
+        const struct rs_part *part = &runs.parts[i];
+        good = part->size == span.size && part->check == span.check && !part->recipe;
+        if (good && !read_object(index, &runs, i, out + span.at)) {
+            drop_part(&runs, index, i);
+            good = false;
+        }
+    }
+    rs_artifact_release(&runs);
+    return good;
+}
+
+/* What part I of ARTIFACT is made of, into OUT. Each piece has its own check sum. */
+static enum rs_reading read_recipe(struct rs_index *index, struct rs_artifact *artifact, unsigned i,
+                                   unsigned char *out)
+{
+    const struct rs_part *part = &artifact->parts[i];
+    struct rs_recipe recipe;
+    void *data = rs_arena_alloc(&artifact->memory, part->recipe);
+    if (!data) {
+        return RS_READING_LACKS;
+    }
+    if (!read_object(index, artifact, i, data) || !rs_recipe_read(data, part->recipe, &recipe) ||
+        recipe.size != part->size) {
+        return RS_READING_DAMAGED;
+    }
+    rs_recipe_fill(&recipe, out);
+    for (unsigned n = 0; n * RS_RUNS_PER_GROUP < recipe.count; n++) {
+        if (!read_runs(artifact, index, &recipe, n, out)) {
+            return RS_READING_LACKS;
+        }
+    }
+    return RS_READING_WHOLE;
+}
+
+/* A group that lacks runs is none. */
+static void drop_lacking(const struct rs_artifact *artifact, struct rs_index *index)
+{
+    uint64_t tag = rs_slot_tag(artifact->slot);
+    struct rs_group *group = rs_group_at(index, artifact->group);
+    if (tag && artifact->store->writable && rs_index_lock(index, tag)) {
+        if (atomic_load(&group->word) == artifact->word) {
+            rs_group_free(index, artifact->group);
+        }
+        rs_index_unlock(index, tag);
+    }
+}
+
+enum rs_reading rs_artifact_read_part(struct rs_artifact *artifact, unsigned i, void *buffer)
+{
+    struct rs_index index;
+    if (i >= artifact->count || !rs_index_open(artifact->store, &index)) {
+        return RS_READING_LACKS;
+    }
+    enum rs_reading reading = RS_READING_DAMAGED;
+    if (artifact->parts[i].recipe) {
+        reading = read_recipe(&index, artifact, i, buffer);
+    } else if (read_object(&index, artifact, i, buffer)) {
+        reading = RS_READING_WHOLE;
+    }
+    if (reading == RS_READING_DAMAGED) {
+        drop_part(artifact, &index, i);
+    } else if (reading == RS_READING_LACKS) {
+        drop_lacking(artifact, &index);
+    }
+    return reading;
 }
 
 bool rs_artifact_read(struct rs_artifact *artifact, unsigned i, void *buffer)
 {
-    struct rs_index index;
-    uint32_t object;
     int saved = errno;
-    bool good = false;
-    if (i < artifact->count && rs_index_open(artifact->store, &index)) {
-        good = read_part(&index, artifact, i, buffer, &object);
-        if (good) {
-            rs_slot_count(artifact->slot, RS_C_artifact_bytes, artifact->parts[i].size);
-        } else {
-            drop_damaged(artifact, &index, object);
-        }
+    bool good = rs_artifact_read_part(artifact, i, buffer) == RS_READING_WHOLE;
+    if (good) {
+        rs_slot_count(artifact->slot, RS_C_artifact_bytes, artifact->parts[i].size);
     }
     errno = saved;
     return good;

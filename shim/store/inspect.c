@@ -86,7 +86,8 @@ void rs_artifact_sums(struct rs_store *store, struct rs_artifact_sums *sums)
         const struct rs_group *group = rs_group_at(&index, i);
         if (group && rs_word_state(GET(group->word)) == RS_ENTRY_READY) {
             sums->groups++;
-            sums->raw += GET(group->raw);
+            /* What a bundle holds is a stretch of its entry. */
+            sums->raw += GET(group->kind) == RS_KIND_bundle ? 0 : GET(group->raw);
         }
     }
     errno = saved;
@@ -99,9 +100,11 @@ static enum rs_artifact_state read_parts(struct rs_artifact *artifact, char name
     for (unsigned i = 0; state == RS_ARTIFACT_WHOLE && i < artifact->count; i++) {
         rs_arena_init(&memory, 2 * RS_PART_SIZE_MAX);
         void *buffer = rs_arena_alloc(&memory, artifact->parts[i].size);
-        if (!buffer || !rs_artifact_read(artifact, i, buffer)) {
+        enum rs_reading reading =
+            buffer ? rs_artifact_read_part(artifact, i, buffer) : RS_READING_LACKS;
+        if (reading != RS_READING_WHOLE) {
             memcpy(name, artifact->parts[i].name, strlen(artifact->parts[i].name) + 1);
-            state = RS_ARTIFACT_PART;
+            state = reading == RS_READING_LACKS ? RS_ARTIFACT_LACKS : RS_ARTIFACT_PART;
         }
         rs_arena_free(&memory);
     }

@@ -34,12 +34,21 @@ bool rs_artifact_view(struct rs_store *store, unsigned i, struct rs_artifact_vie
 /* Opens group number I for reading, whoever asks. */
 bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *artifact);
 
+/* rs_artifact_read(), not counted, with what was the matter. */
+enum rs_reading {
+    RS_READING_WHOLE,
+    RS_READING_LACKS, /* runs of it have been evicted, or there is no memory to read them */
+    RS_READING_DAMAGED,
+};
+enum rs_reading rs_artifact_read_part(struct rs_artifact *artifact, unsigned i, void *buffer);
+
 /* Reads all of group number I. */
 enum rs_artifact_state {
     RS_ARTIFACT_GONE, /* there is none, or it went meanwhile */
     RS_ARTIFACT_WHOLE,
     RS_ARTIFACT_MANIFEST, /* its manifest is not what was put */
     RS_ARTIFACT_PART,     /* a part is not: PART is its name */
+    RS_ARTIFACT_LACKS,    /* runs of a part have been evicted: nobody gets it any more */
 };
 enum rs_artifact_state rs_artifact_check(struct rs_store *store, unsigned i,
                                          char part[RS_PART_NAME_MAX]);

@@ -20,9 +20,9 @@ struct part {
     uint64_t check;
     uint64_t ino, size, mtime_ns;
     uint32_t raw;
-    uint32_t mode;
-    uint32_t exact;
-    uint32_t name; /* offset */
+    uint16_t mode, exact;
+    uint32_t recipe; /* as in rs_part */
+    uint32_t name;   /* offset */
 };
 
 static const uint64_t magic = UINT64_C(0x3174737667737372);
@@ -47,8 +47,9 @@ void *rs_manifest_write(struct rs_arena *memory, const struct rs_manifest *manif
             .size = from->file.size,
             .mtime_ns = from->file.mtime_ns,
             .raw = from->size,
-            .mode = from->mode,
+            .mode = (uint16_t)from->mode,
             .exact = from->exact,
+            .recipe = from->recipe,
             .name = (uint32_t)name,
         };
         size_t length = strlen(from->name) + 1;
@@ -97,8 +98,8 @@ static bool read_part(const unsigned char *data, size_t size, size_t names, size
 {
     struct part part;
     memcpy(&part, data + at, sizeof(part));
-    if (part.name < names || part.name >= size || part.exact > 1 || (part.mode & ~07777U) ||
-        part.raw > RS_PART_SIZE_MAX) {
+    if (part.name < names || part.name >= size || part.exact > 1 || (part.mode & ~07777) ||
+        part.raw > RS_PART_SIZE_MAX || part.recipe > RS_PART_SIZE_MAX) {
         return false;
     }
     const char *name = (const char *)data + part.name;
@@ -111,6 +112,7 @@ static bool read_part(const unsigned char *data, size_t size, size_t names, size
         .file = {part.ino, part.size, part.mtime_ns},
         .hash = part.hash,
         .check = part.check,
+        .recipe = part.recipe,
     };
     return memchr(name, '\0', room) && rs_part_name_fine(name);
 }

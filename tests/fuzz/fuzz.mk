@@ -4,7 +4,7 @@
 # make fuzz-regress  the same targets over their seeds, with any compiler
 
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS := pickle text config image manifest store
+FUZZ_TARGETS := pickle text config image manifest recipe store
 FUZZ_BUILD   := build-fuzz
 FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_CORE    := $(wildcard shim/ordinal/*.c) shim/route/key.c shim/base/arena.c shim/base/names.c \

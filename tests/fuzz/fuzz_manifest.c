@@ -13,7 +13,7 @@
 static bool same_part(const struct rs_part *a, const struct rs_part *b)
 {
     return strcmp(a->name, b->name) == 0 && a->size == b->size && a->mode == b->mode &&
-           a->exact == b->exact && a->check == b->check &&
+           a->exact == b->exact && a->recipe == b->recipe && a->check == b->check &&
            memcmp(&a->hash, &b->hash, sizeof(a->hash)) == 0 &&
            memcmp(&a->file, &b->file, sizeof(a->file)) == 0;
 }
@@ -28,6 +28,7 @@ static void check(struct rs_arena *memory, const struct rs_manifest *first)
         FUZZ_CHECK(name[0] && name[0] != '/' && strlen(name) < RS_PART_NAME_MAX);
         FUZZ_CHECK(strncmp(name, "../", 3) != 0 && !strstr(name, "/../"));
         FUZZ_CHECK(first->parts[i].size <= RS_PART_SIZE_MAX);
+        FUZZ_CHECK(first->parts[i].recipe <= RS_PART_SIZE_MAX);
     }
     void *data = rs_manifest_write(memory, first, &size);
     FUZZ_CHECK(data && size <= RS_MANIFEST_MAX);

@@ -43,8 +43,10 @@ static struct rs_artifact_key key_of(unsigned number)
 static void put(unsigned number)
 {
     unsigned char data[2][SIZE];
-    struct rs_part_in parts[2] = {{.name = "a", .data = data[0], .size = SIZE},
-                                  {.name = "b", .data = data[1], .size = SIZE}};
+    struct rs_run run = {.at = 100, .size = SIZE / 2};
+    struct rs_part_in parts[2] = {
+        {.name = "a", .data = data[0], .size = SIZE},
+        {.name = "b", .data = data[1], .size = SIZE, .runs = &run, .run_count = 1}};
     struct rs_artifact_key key = key_of(number);
     struct rs_origin origin = rs_origin_of(&store, slot, 1, 1);
     fill(data[0], number, 0);

@@ -74,9 +74,17 @@ def manifests():
         at = 88 + 64 * len(names)
         parts, tail = b"", b""
         for i, name in enumerate(names):
-            parts += struct.pack("<6Q4I", i, 1, 2, 3, 4, 5, 100, 0o644, i % 2, at + len(tail))
+            parts += struct.pack("<6QI2H2I", i, 1, 2, 3, 4, 5, 100, 0o644, i % 2, 0, at + len(tail))
             tail += name + b"\0"
         yield struct.pack("<3Q32s2Q4I", 0x3174737667737372, 7, 3, b"key", 1, 2, 0, 9, len(names), at + len(tail)) + parts + tail
+
+
+def recipes():
+    """As shim/store/recipe.c writes them."""
+    for runs in (((0, 8),), ((4, 8), (12, 4)), tuple((100 * i, 60) for i in range(40))):
+        size = runs[-1][0] + runs[-1][1] + 5
+        table = b"".join(struct.pack("<2IQ", *run, 7) for run in runs)
+        yield struct.pack("<3Q2I", 0x3165706963657273, 1, 2, size, len(runs)) + table + b"x" * (size - sum(run[1] for run in runs))
 
 
 def changes():
@@ -90,7 +98,7 @@ def main():
     out = pathlib.Path(sys.argv[1])
     with Recordings() as recordings:
         for kind, seeds in (("pickle", pickles(recordings)), ("text", texts(recordings)), ("config", configs()),
-                            ("image", images(recordings)), ("manifest", manifests()), ("store", changes())):
+                            ("image", images(recordings)), ("manifest", manifests()), ("recipe", recipes()), ("store", changes())):
             directory = out / kind
             directory.mkdir(parents=True, exist_ok=True)
             for i, seed in enumerate(seeds):

@@ -32,13 +32,27 @@ static inline void fill_bytes(unsigned char *out, size_t size, unsigned seed, un
     }
 }
 
-enum { FIXTURE_PARTS = 8 };
+enum { FIXTURE_PARTS = 8, FIXTURE_RUNS = 3 };
+
+/* Whether put_group() marks runs: three in each part, with gaps between them. */
+static bool fixture_cuts;
+
+static inline void cut_part(struct rs_part_in *part, struct rs_run runs[FIXTURE_RUNS])
+{
+    size_t step = part->size / (2 * FIXTURE_RUNS);
+    for (unsigned i = 0; i < FIXTURE_RUNS; i++) {
+        runs[i] = (struct rs_run){.at = (2 * i + 1) * step, .size = step};
+    }
+    part->runs = runs;
+    part->run_count = fixture_cuts && step ? FIXTURE_RUNS : 0;
+}
 
 static inline enum rs_put_result put_group(struct fixture *f, struct rs_slot *slot, unsigned number,
                                            uint64_t ino, unsigned flags, unsigned seed, size_t size,
                                            unsigned count)
 {
     struct rs_part_in parts[FIXTURE_PARTS];
+    struct rs_run runs[FIXTURE_PARTS][FIXTURE_RUNS];
     char names[FIXTURE_PARTS][16];
     struct rs_artifact_key key = artifact_key(number);
     struct rs_origin origin = rs_origin_of(&f->store, slot, 7, ino);
@@ -51,6 +65,7 @@ static inline enum rs_put_result put_group(struct fixture *f, struct rs_slot *sl
                                        .size = size,
                                        .mode = 0644,
                                        .file = {.size = size}};
+        cut_part(&parts[i], runs[i]);
     }
     enum rs_put_result result =
         rs_artifact_put(&f->store, slot, &key, &origin, flags, parts, count);

@@ -16,7 +16,7 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 9);
+    cr_assert_eq(RANKSHARE_LAYOUT, 10);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
