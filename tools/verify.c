@@ -26,14 +26,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* Says what is wrong with group number I; false: nothing. */
-static bool is_damaged(struct rs_store *store, unsigned i, size_t *whole)
+static bool is_damaged(struct rs_store *store, unsigned i, size_t *whole, size_t *lacking)
 {
     struct rs_artifact_view view = {0};
     char part[RS_PART_NAME_MAX], key[STORE_KEY_MAX];
     enum rs_artifact_state state = rs_artifact_check(store, i, part);
 
-    if (state == RS_ARTIFACT_WHOLE || state == RS_ARTIFACT_GONE) {
+    if (state == RS_ARTIFACT_WHOLE || state == RS_ARTIFACT_GONE || state == RS_ARTIFACT_LACKS) {
         *whole += state == RS_ARTIFACT_WHOLE;
+        *lacking += state == RS_ARTIFACT_LACKS;
         return false;
     }
     (void)rs_artifact_view(store, i, &view);
@@ -65,7 +66,7 @@ static unsigned check_index(struct rs_store *store)
 static int verify(struct rs_store *store)
 {
     char count[FORMAT_MAX];
-    size_t whole = 0, damaged = 0;
+    size_t whole = 0, lacking = 0, damaged = 0;
     unsigned top = rs_artifact_top(store), wrong;
 
     if (rs_store_check(store) != RS_STORE_OK) {
@@ -73,11 +74,13 @@ static int verify(struct rs_store *store)
         return TOOL_WRONG;
     }
     for (unsigned i = 0; i < top; i++) {
-        damaged += is_damaged(store, i, &whole);
+        damaged += is_damaged(store, i, &whole, &lacking);
         tool_progress(i + 1, top);
     }
     wrong = check_index(store);
     printf("%s artifact%s whole", format_count(count, whole), whole == 1 ? "" : "s");
+    if (lacking > 0)
+        printf(", %s whose kernels have been evicted", format_count(count, lacking));
     printf(", %s damaged\n", format_count(count, damaged));
     return damaged > 0 || wrong > 0 ? TOOL_WRONG : TOOL_OK;
 }

@@ -110,6 +110,8 @@ static bool pack(const char *path, const struct rs_parts *parts, struct rs_parce
         key->kind = parts->shape == RS_SHAPE_FX_DIR ? RS_KIND_fx_entry : RS_KIND_aot_entry;
         good =
             rs_parcel_entries(parcel, fd, path, parts->root, NULL) && canonical(parcel, key->kind);
+        if (good && key->kind == RS_KIND_fx_entry)
+            rs_parcel_cut(parcel);
     }
     if (fd >= 0)
         close(fd);

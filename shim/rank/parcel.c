@@ -4,13 +4,17 @@
 #include "base/dir.h"
 #include "base/sys.h"
 #include "image/cubin.h"
+#include "ordinal/ordinal.h"
 #include "rank/view.h"
 #include "route/group.h"
 #include "route/shape.h"
 
 #include <string.h>
 
-enum { ENTRIES_MAX = 16 }; /* of one key: graphs that differ in their guards */
+enum {
+    ENTRIES_MAX = 16, /* of one key: graphs that differ in their guards */
+    RUN_MIN = 4096,   /* smaller ones are a hundredth of the bytes, and each costs a read */
+};
 
 struct rs_file_id rs_file_id_of(const struct stat *st)
 {
@@ -119,17 +123,20 @@ static bool read_file(struct rs_parcel *parcel, int fd, const char *name, struct
 
 /* A kernel's machine code stands for all that run alike: only paths in debug sections tell two
  * builds in two directories apart. */
+static const struct rs_hash128 *meaning_of(struct rs_parcel *parcel, struct rs_bytes bytes)
+{
+    struct rs_hash128 *meaning = rs_arena_alloc(&parcel->arena, sizeof(*meaning));
+    return meaning && rs_cubin_hash(bytes, meaning) ? meaning : NULL;
+}
+
 static void note_meaning(struct rs_parcel *parcel)
 {
     static const char tail[] = ".cubin";
     enum { TAIL = sizeof(tail) - 1 };
     struct rs_part_in *part = &parcel->parts[parcel->count - 1];
-    struct rs_hash128 *meaning = rs_arena_alloc(&parcel->arena, sizeof(*meaning));
-    struct rs_bytes bytes = {part->data, part->size};
     size_t size = strlen(part->name);
-    if (meaning && size > TAIL && strcmp(part->name + size - TAIL, tail) == 0 &&
-        rs_cubin_hash(bytes, meaning)) {
-        part->meaning = meaning;
+    if (size > TAIL && strcmp(part->name + size - TAIL, tail) == 0) {
+        part->meaning = meaning_of(parcel, (struct rs_bytes){part->data, part->size});
     }
 }
 
@@ -186,6 +193,32 @@ bool rs_parcel_entries(struct rs_parcel *parcel, int fd, const char *root, size_
         parcel->whole = false;
     }
     return finish(parcel, root, root_size);
+}
+
+static void cut(struct rs_parcel *parcel, struct rs_part_in *part)
+{
+    static const uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
+    struct rs_bytes *blobs;
+    struct rs_bytes bytes = {part->data, part->size};
+    size_t count = rs_ordinal_blobs(&parcel->arena, bytes, RUN_MIN, &blobs);
+    struct rs_run *runs = rs_arena_alloc(&parcel->arena, count * sizeof(*runs) + 1);
+    for (size_t i = 0; runs && i < count; i++) {
+        bool code = memcmp(blobs[i].data, elf, sizeof(elf)) == 0;
+        runs[i] = (struct rs_run){.at = (size_t)(blobs[i].data - bytes.data),
+                                  .size = blobs[i].size,
+                                  .meaning = code ? meaning_of(parcel, blobs[i]) : NULL};
+    }
+    part->runs = runs;
+    part->run_count = runs ? (unsigned)count : 0;
+}
+
+void rs_parcel_cut(struct rs_parcel *parcel)
+{
+    for (unsigned i = 0; parcel->whole && i < parcel->count; i++) {
+        if (rs_shape_entry_hash(parcel->parts[i].name)) {
+            cut(parcel, &parcel->parts[i]);
+        }
+    }
 }
 
 /* The group file as it would be in the directory /<FOLDER>. */

@@ -44,6 +44,11 @@ bool rs_parcel_kernel(struct rs_parcel *parcel, int fd, const char *folder, cons
 bool rs_parcel_result(struct rs_parcel *parcel, int fd, const char *name, const char *root,
                       size_t root_size);
 
+/* Marks the kernels' files in PARCEL's FX entries: the store keeps them once, with the kernels'
+ * own. For artifacts whose kernels will be in the store, too: to read an entry in one piece is
+ * faster. */
+void rs_parcel_cut(struct rs_parcel *parcel);
+
 void rs_parcel_free(struct rs_parcel *parcel);
 
 #endif

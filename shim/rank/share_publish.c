@@ -88,11 +88,16 @@ static bool pack_entries(const struct rs_where *where, int fd, struct rs_node *n
     struct rs_artifact known;
     struct rs_artifact_key key;
     struct rs_origin origin = rs_origin_of(&node->store, node->slot, where->dev, where->ino);
-    bool found = rs_reads_from_memory(fd, where->dev) && rs_share_key(where, &key) &&
+    bool slow = rs_reads_from_memory(fd, where->dev);
+    bool found = slow && rs_share_key(where, &key) &&
                  rs_artifact_find(&node->store, node->slot, &key, &origin, 0, &known);
     bool whole = rs_parcel_entries(parcel, fd, where->path, where->root, found ? &known : NULL);
     if (found) {
         rs_artifact_release(&known);
+    }
+    /* Where others read it from the store, its kernels will be there, too. */
+    if (whole && where->shape != RS_SHAPE_AOT_FILE && (rs_root_several(where) || slow)) {
+        rs_parcel_cut(parcel);
     }
     return whole;
 }

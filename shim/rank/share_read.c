@@ -86,15 +86,13 @@ static bool may_fill(const struct read *read)
            atomic_load_explicit(&in_vain, memory_order_relaxed) < IN_VAIN_MAX;
 }
 
-static void put(const struct read *read, struct rs_parcel *parcel)
+static void put(const struct read *read, const struct rs_parcel *parcel)
 {
     struct rs_origin origin = {.dev = read->origin.dev, .ino = read->origin.ino, .job = RS_NO_JOB};
     /* Files are shown as they are, so bytes that mean the same won't do. */
-    for (unsigned i = 0; i < parcel->count; i++) {
-        parcel->parts[i].meaning = NULL;
-    }
-    enum rs_put_result result = rs_artifact_put(&read->node->store, read->node->slot, &read->key,
-                                                &origin, 0, parcel->parts, parcel->count);
+    enum rs_put_result result =
+        rs_artifact_put(&read->node->store, read->node->slot, &read->key, &origin, RS_PUT_EXACT,
+                        parcel->parts, parcel->count);
     rs_count(RS_C_reads_filled, result == RS_PUT_STORED);
     if (result == RS_PUT_NO_ROOM || result == RS_PUT_REFUSED) {
         atomic_fetch_add(&in_vain, 1);

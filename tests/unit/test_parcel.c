@@ -124,3 +124,62 @@ Test(parcel, a_pipe_is_never_opened)
     cr_assert_eq(whole, 0);
     cr_assert_eq(entered, 0, "%u times", entered);
 }
+
+/* ---- the kernels' files in an FX entry ---------------------------------------------------------
+ */
+
+enum { BLOB_SMALL = 4095, BLOB = 4096, BLOB_LARGE = 70000 };
+
+/* Appends a bytes object of SIZE bytes that begin with TEXT; where its content begins. */
+static size_t add_blob(uint8_t *pickle, size_t *at, const char *text, uint32_t size)
+{
+    pickle[*at] = 'B';
+    memcpy(pickle + *at + 1, &size, sizeof(size));
+    size_t content = *at + 1 + sizeof(size);
+    memset(pickle + content, 'x', size);
+    memcpy(pickle + content, text, strlen(text));
+    *at = content + size;
+    return content;
+}
+
+Test(parcel, kernels_in_an_entry_are_marked)
+{
+    static uint8_t pickle[4 * BLOB_LARGE] = {0x80, 4, ']', '('};
+    static const char entry[] = "a/entry";
+    size_t at = 4;
+    add_blob(pickle, &at, "small", BLOB_SMALL);
+    size_t first = add_blob(pickle, &at, "first", BLOB);
+    size_t second = add_blob(pickle, &at,
+                             "\x7f"
+                             "ELF but no cubin",
+                             BLOB_LARGE);
+    pickle[at++] = 'e';
+    pickle[at++] = '.';
+    cr_assert(mkdirat(fd, "a", 0700) == 0);
+    int file = openat(fd, entry, O_WRONLY | O_CREAT, 0600), dir = openat(fd, "a", O_RDONLY);
+    cr_assert(file >= 0 && dir >= 0 && write(file, pickle, at) == (ssize_t)at);
+    close(file);
+    struct rs_parcel parcel;
+    cr_assert(rs_parcel_entries(&parcel, dir, root, strlen(root), NULL));
+    cr_assert_eq(parcel.parts[0].run_count, 0);
+    rs_parcel_cut(&parcel);
+    const struct rs_part_in *part = &parcel.parts[0];
+    cr_assert_eq(part->run_count, 2);
+    cr_assert(part->runs[0].at == first && part->runs[0].size == BLOB && !part->runs[0].meaning);
+    cr_assert(part->runs[1].at == second && part->runs[1].size == BLOB_LARGE);
+    cr_assert_null(part->runs[1].meaning);
+    cr_assert_eq(parcel.parts[1].run_count, 0, "the root is no entry");
+    rs_parcel_free(&parcel);
+
+    /* What can't be read is left in one piece. */
+    file = openat(fd, entry, O_WRONLY | O_TRUNC);
+    cr_assert_eq(write(file, pickle, at - 1), (ssize_t)at - 1);
+    close(file);
+    cr_assert(rs_parcel_entries(&parcel, dir, root, strlen(root), NULL));
+    rs_parcel_cut(&parcel);
+    cr_assert_eq(parcel.parts[0].run_count, 0);
+    rs_parcel_free(&parcel);
+    close(dir);
+    unlinkat(fd, entry, 0);
+    unlinkat(fd, "a", AT_REMOVEDIR);
+}
