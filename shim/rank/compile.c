@@ -120,8 +120,8 @@ bool rs_compile_begin(struct rs_compile *load, const void *image, unsigned count
     hash_text(load->text, load->key.key.bytes);
     const struct rs_node *node = rs_node_tie();
     bool may = others == 0 && node && node->slot && rs_config.size != 0 && !driver_told() &&
-               !rs_capturing() &&
-               rs_jit_read(&reader, count, options, values, &load->jit) && !has_failed(load);
+               !rs_capturing() && rs_jit_read(&reader, count, options, values, &load->jit) &&
+               !has_failed(load);
     if (!may)
         rs_compile_left();
     return may;
