@@ -52,6 +52,11 @@ static _Atomic(bool) no_more_aot;
 /* How long this process has waited for autotuning results that did not come. */
 static _Atomic(uint64_t) lost_ns;
 
+/* The last sign of work (rs_lease_last_sign()) of a producer that this process has left as silent.
+ * It has left the AOT entry then, say, and would wait as long again for the FX entry in it, since
+ * its own work counts for the producer where both are in one process group. */
+static _Atomic(uint64_t) left_silent;
+
 /* How a wait ends, beside enum rs_wait_end. */
 enum { LEFT_SILENT = RS_WAIT_SIGNAL + 1, STALLED };
 
@@ -99,8 +104,18 @@ static bool silent(const struct waiting *waiting)
         return waiting->spent >= MEASURED_MAX_NS ||
                (rs_lease_stores(store, slot, &what->place, &age) && age >= patience_for_results());
     }
-    return what->known.flags & RS_FLAG_BENCHMARKS &&
-           rs_lease_silent(store, slot, &what->place, RS_SILENT_S);
+    if (!(what->known.flags & RS_FLAG_BENCHMARKS)) {
+        return false;
+    }
+    uint64_t sign = rs_lease_last_sign(store, slot, &what->place);
+    if (sign != 0 && sign == atomic_load(&left_silent)) {
+        return true;
+    }
+    if (!rs_lease_silent(store, slot, &what->place, RS_SILENT_S)) {
+        return false;
+    }
+    atomic_store(&left_silent, sign);
+    return true;
 }
 
 static bool add_temporary(int fd, const char *name, void *context)
@@ -248,4 +263,5 @@ void rs_wait_forked(void)
     memset(&budget, 0, sizeof(budget));
     atomic_store(&no_more_aot, false);
     atomic_store(&lost_ns, 0);
+    atomic_store(&left_silent, 0);
 }

@@ -49,22 +49,47 @@ static unsigned group_age(const struct rs_segment *segment, const struct rs_slot
     return youngest;
 }
 
+/* The slot of the process that produces PLACE, and its lease; NULL: nobody does. */
+static const struct rs_slot *producer(struct rs_store *store, struct rs_slot *slot,
+                                      const struct rs_place *place, struct rs_asker *asker,
+                                      struct rs_lease_ref *ref)
+{
+    struct rs_lease_look look;
+    if (!rs_asker_init(asker, store, slot)) {
+        return NULL;
+    }
+    rs_lease_look(asker, place, RS_NO_LEASE, &look);
+    *ref = look.active;
+    return ref->index == RS_NO_LEASE ? NULL
+                                     : &rs_slots(asker->segment)[rs_lw_owner(ref->word).slot];
+}
+
 bool rs_lease_silent(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place,
                      unsigned limit_s)
 {
     struct rs_asker asker;
-    struct rs_lease_look look;
-    if (!rs_asker_init(&asker, store, slot)) {
+    struct rs_lease_ref ref;
+    const struct rs_slot *owner = producer(store, slot, place, &asker, &ref);
+    if (!owner) {
         return false;
     }
-    rs_lease_look(&asker, place, RS_NO_LEASE, &look);
-    if (look.active.index == RS_NO_LEASE) {
-        return false;
-    }
-    const struct rs_lease *lease = rs_lease_at(asker.segment, look.active.index);
-    const struct rs_slot *owner = &rs_slots(asker.segment)[rs_lw_owner(look.active.word).slot];
     uint32_t now = seconds(rs_sys_clock_ns(CLOCK_MONOTONIC));
-    uint64_t taken = atomic_load_explicit(&lease->taken_ns, memory_order_acquire);
+    uint64_t taken = atomic_load_explicit(&rs_lease_at(asker.segment, ref.index)->taken_ns,
+                                          memory_order_acquire);
     return age(seconds(taken), now) >= limit_s && age_of(owner, now) >= limit_s &&
            group_age(asker.segment, owner, now) >= limit_s;
+}
+
+uint64_t rs_lease_last_sign(struct rs_store *store, struct rs_slot *slot,
+                            const struct rs_place *place)
+{
+    struct rs_asker asker;
+    struct rs_lease_ref ref;
+    const struct rs_slot *owner = producer(store, slot, place, &asker, &ref);
+    if (!owner) {
+        return 0;
+    }
+    struct rs_lease_owner who = rs_lw_owner(ref.word);
+    return (uint64_t)who.slot << 48 | (uint64_t)who.generation << 32 |
+           atomic_load_explicit(&owner->beat_s, memory_order_relaxed);
 }

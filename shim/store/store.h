@@ -187,6 +187,10 @@ void rs_lease_nudge(struct rs_store *store, struct rs_slot *slot, const struct r
  * they have a slot in this segment. */
 bool rs_lease_silent(struct rs_store *store, struct rs_slot *slot, const struct rs_place *place,
                      unsigned limit_s);
+/* Who produces PLACE and when that process itself worked last, as one number that is another one
+ * once it has worked again; 0: nobody does. */
+uint64_t rs_lease_last_sign(struct rs_store *store, struct rs_slot *slot,
+                            const struct rs_place *place);
 
 /* The place has been stored by this process (any thread): ends its lease, whoever holds it, and
  * wakes all waiters. True when this process held it. */

@@ -26,9 +26,10 @@ def pipeline(test):
     test.expect(misses == [1, 1], f"misses {misses}: each stage was to compile")
     if test.stats:
         counters = test.stats.read()
-        seen = {name: counters[name] for name in ("leases", "wait_silent", "wait_timeouts", "wait_interrupted")}
+        seen = {name: counters[name] for name in ("leases", "wait_silent", "wait_timeouts", "wait_interrupted", "wait_ns")}
         test.notes.append(f"{test.name} {outcome.seconds:.1f} s {seen}")
-        test.expect(counters["wait_silent"] == 1 and not counters["wait_timeouts"], f"counters {seen}")
+        # At the AOT key, and at once at the FX key in it.
+        test.expect(counters["wait_silent"] == 2 and not counters["wait_timeouts"], f"counters {seen}")
 
 
 FULL = {"silent-producer": pipeline}

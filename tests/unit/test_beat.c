@@ -105,6 +105,31 @@ Test(beat, without_a_producer)
     cr_assert_not(rs_lease_silent(&f.store, NULL, &place, LIMIT));
 }
 
+static uint64_t last_sign(void)
+{
+    return rs_lease_last_sign(&f.store, slot, &place);
+}
+
+Test(beat, the_last_sign_is_the_producers_own)
+{
+    uint64_t sign = last_sign();
+    cr_assert_neq(sign, 0);
+    let_time_pass();
+    cr_assert_neq(last_sign(), sign);
+    sign = last_sign();
+    rs_slot_beat(worker);
+    cr_assert_eq(last_sign(), sign, "a worker's is none");
+    rs_slot_beat(slot);
+    cr_assert_neq(last_sign(), sign);
+}
+
+Test(beat, no_last_sign_without_a_producer)
+{
+    cr_assert_eq(rs_lease_last_sign(&f.store, NULL, &place), 0);
+    rs_lease_stored(&f.store, slot, &place);
+    cr_assert_eq(last_sign(), 0);
+}
+
 Test(beat, writes_once_a_second)
 {
     slot->beat_s = 1;

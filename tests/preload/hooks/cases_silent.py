@@ -37,9 +37,11 @@ def tuning_key(rank):
 
 
 def leaves(rank, other, times=1):
-    rank.equal(other.said()['names'], [[]] * times, 'what the waiter saw')
+    said = other.said()
+    rank.equal(said['names'], [[]] * times, 'what the waiter saw')
     rank.equal(rank.counter('wait_silent', other.pid), times, 'silent')
     rank.equal(rank.counter('wait_timeouts', other.pid), 0, 'timeouts')
+    return said
 
 
 @case('opendir', 'a stopped producer that may use the GPU is left, and not waited for again')
@@ -50,8 +52,30 @@ def stopped(rank):
         rank.equal(rank.counter('leases', producer.pid), 1, 'leases')
         os.kill(producer.pid, signal.SIGSTOP)
         with Other(rank, 'again', key=key, environment=PATIENT, library=rank.told['impatient']) as other:
-            leaves(rank, other, 2)
+            # What the waiter itself hashes is no sign that its producer works, though both are in one process group.
+            again = leaves(rank, other, 2)['again_s']
+            rank.check(again < 1, 'the second look took %.1f s' % again)
             rank.equal(rank.counter('leases', other.pid), 0, "the waiter's leases")
+
+
+@case('opendir', 'a producer that was left and works again is waited for again', prepare=fresh('fx'))
+def back_at_work(rank):
+    key = tuning_key(rank)
+    with Other(rank, 'work', key=key, ordinal=11) as producer:
+        producer.said()
+        os.kill(producer.pid, signal.SIGSTOP)
+        with Other(rank, 'again', 'when', key=key, environment=PATIENT, library=rank.told['impatient']) as other:
+            rank.equal(other.process.stdout.readline().strip(), 'left', 'after the first look')
+            os.kill(producer.pid, signal.SIGCONT)
+            time.sleep(1.5)  # signs are seconds
+            other.process.stdin.write('\n')
+            other.process.stdin.flush()
+            time.sleep(4)
+            rank.check(other.is_silent(), 'the waiter has left a producer at work')
+            producer.process.kill()
+            at_last = other.said()
+            rank.equal(rank.counter('wait_silent', other.pid), 1, 'silent')
+            rank.equal(at_last['names'], [[], []], 'what the waiter saw')
 
 
 @case('opendir', 'a silent producer that does not use the GPU is waited for', prepare=fresh('fx'))

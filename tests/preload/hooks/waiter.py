@@ -4,8 +4,9 @@
     python3 waiter.py DETAILS DIRECTORY WORD...
 
 Prints "hashed", then one line of JSON. Words: threads=N (N threads look at once), again (a second
-look), work (goes on hashing once it has spoken), handle=SIG (a handler in Python that counts), timer (a handler and SIGALRM every 0.2 s),
-fork (a child looks once the first look is over), exec (becomes another program after all that),
+look, timed), when (says that it has looked, and goes on after a line of input), work (goes on hashing
+once it has spoken), handle=SIG (a handler in Python that counts), timer (a handler and SIGALRM every
+0.2 s), fork (a child looks once the first look is over), exec (becomes another program after all that),
 store=HOW (writes ENTRY=PATH as torch does, and passes over errors: limit allows no large file, disk takes what the
 disk takes, slow takes seconds, gone removes its file).
 """
@@ -82,8 +83,13 @@ try:
     if 'store' in words:
         print('stores', flush=True)
         store(words['store'], words['ENTRY'])
+    if 'when' in words:
+        print('left', flush=True)
+        sys.stdin.readline()
     if 'again' in words:
+        before = time.monotonic()
         look(said['names'])
+        said['again_s'] = time.monotonic() - before
     if 'fork' in words:
         sys.stdout.flush()
         child = os.fork()
