@@ -57,7 +57,4 @@ def case_of(job):
     return lambda test: run(test, job)
 
 
-# Those whose rows of the table were seen to hold with the version of torch that the other cases have.
-SEEN = ("mlp", "conv", "bag", "flex", "dropout", "generators", "dynamic", "autotune", "inference", "kernels", "ops", "streams",
-        "loop", "scan", "cudagraphs", "optimizer", "infer", "infer-nested", "infer-threads", "ddp", "fsdp2")
-FULL = {f"gpu-{job.name}": case_of(job) for job in plan.JOBS if job.name in SEEN}
+FULL = {f"gpu-{job.name}": case_of(job) for job in plan.JOBS}
