@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 import time
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -54,6 +55,7 @@ def parse():
     parser.add_argument("--modes", type=words(place.MODES), default=list(place.MODES), help=", ".join(place.MODES))
     parser.add_argument("--cores", type=words(page.CORES), default=["all", "one"])
     parser.add_argument("--repeat", type=int, default=3, help="rounds (3)")
+    parser.add_argument("--warm", type=int, default=1, help="warm runs after each cold one (1); those beyond the first in turns with the other modes")
     parser.add_argument("--budget-minutes", type=float, help="begin no run that would probably end later")
     parser.add_argument("--backend", choices=("auto", "gpu", "pretend", "cpu"), default="auto",
                         help="auto: GPUs of this Python's torch, else pretended ones")
@@ -100,33 +102,43 @@ class Bench:
         self.failed = 0
 
     def plan(self, turn):
-        """(cores, ranks, mode) of one round. Modes alternate at each number of ranks, and change places from round
+        """(cores, ranks, modes) of one round. Modes alternate at each number of ranks, and change places from round
         to round."""
         shift = turn % len(self.args.modes)
         modes = self.args.modes[shift:] + self.args.modes[:shift]
         for cores in self.args.cores:
             for ranks in sorted({1, *self.args.ranks}):
                 if ranks == 1:  # alone, a rank's directory and device are its own anyway
-                    yield from ((cores, 1, mode) for mode in dict.fromkeys(["plain", *modes]) if mode in (
-                        "plain", "library" if 1 in self.args.ranks else "plain"))
+                    yield cores, 1, [mode for mode in dict.fromkeys(["plain", *modes]) if mode in (
+                        "plain", "library" if 1 in self.args.ranks else "plain")]
                 else:
-                    yield from ((cores, ranks, mode) for mode in modes)
+                    yield cores, ranks, modes
 
-    def pair(self, stamp, cores, ranks, mode):
+    def once(self, here, stamp, phase, folder):
+        """The figures of one run in a place, FOLDER among its runs."""
+        figures = here.run(folder, min(DEADLINE_S, max(1.0, self.clock.left())))
+        return {"job": self.job, "round": stamp, "cores": here.wanted, "ranks": here.ranks, "mode": here.name, "phase": phase,
+                "commit": self.commit, "date": datetime.now(timezone.utc).isoformat(timespec="seconds"), **figures}
+
+    def pair(self, here, stamp):
         """A cold run and a warm one."""
-        began, runs = time.monotonic(), []
-        with place.Place(self.backend, self.args, mode, ranks, cores) as here:
-            for phase in ("cold", "warm"):
-                figures = here.run(phase, min(DEADLINE_S, max(1.0, self.clock.left())))
-                runs.append({"job": self.job, "round": stamp, "cores": cores, "ranks": ranks,
-                             "mode": mode, "phase": phase, "commit": self.commit,
-                             "date": datetime.now(timezone.utc).isoformat(timespec="seconds"), **figures})
-        self.results.add(self.machine, runs)
-        self.clock.took((cores, ranks, mode), time.monotonic() - began)
-        cold, warm = runs
-        print(f"{mode:11} x{ranks:<2} cores {cores:3}: first step {cold['first_step_s']:6.1f} s cold {warm['first_step_s']:5.1f} s warm, "
+        began = time.monotonic()
+        cold, warm = (self.once(here, stamp, phase, phase) for phase in ("cold", "warm"))
+        self.results.add(self.machine, [cold, warm])
+        self.clock.took((here.wanted, here.ranks, here.name), time.monotonic() - began)
+        print(f"{here.name:11} x{here.ranks:<2} cores {here.wanted:3}: first step {cold['first_step_s']:6.1f} s cold {warm['first_step_s']:5.1f} s warm, "
               f"{cold['cpu_s'] - warm['cpu_s']:6.1f} CPU s above warm, {cold['fx_miss']} FX misses", flush=True)
         return cold
+
+    def more_warm(self, places, stamp):
+        """The warm runs beyond the first, modes in turns: what differs is less than a machine changes within minutes."""
+        for turn in range(2, self.args.warm + 1):
+            for here in places if turn % 2 else places[::-1]:
+                if not self.clock.permits((here.wanted, here.ranks, here.name)):
+                    return
+                run = self.once(here, stamp, "warm", f"warm{turn}")
+                self.results.add(self.machine, [run])
+                print(f"{here.name:11} x{here.ranks:<2} cores {here.wanted:3}: first step {run['first_step_s']:5.2f} s warm", flush=True)
 
     def compare(self, cold, plain):
         """A rank that ran another device's kernels would show here. On pretended GPUs numbers mean nothing."""
@@ -137,21 +149,39 @@ class Bench:
                     print(f"RESULTS DIFFER: {cold['mode']} x{cold['ranks']} has a loss of {loss!r}, one plain rank {one!r}")
                     self.failed += 1
 
+    def group(self, stamp, cores, ranks, modes, alone):
+        """All modes of one number of ranks: the cold run of one plain rank alone, and whether there is time for more."""
+        with ExitStack() as kept:
+            places = []
+            for mode in modes:
+                if not self.clock.permits((cores, ranks, mode)):
+                    print("the rest would not end within the budget")
+                    return alone, False
+                here = kept.enter_context(place.Place(self.backend, self.args, mode, ranks, cores))
+                try:
+                    cold = self.pair(here, stamp)
+                    alone = cold if (mode, ranks) == ("plain", 1) else alone
+                    self.compare(cold, alone)
+                    places.append(here)
+                except place.Failed as reason:
+                    self.fail(here, reason)
+            try:
+                self.more_warm(places, stamp)
+            except place.Failed as reason:
+                self.fail(places[0], reason)
+        return alone, True
+
+    def fail(self, here, reason):
+        print(f"FAILED {here.name} x{here.ranks}, cores {here.wanted}: {reason}", flush=True)
+        self.failed += 1
+
     def run(self):
         for turn in range(self.args.repeat):
             stamp, alone = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S}-{os.getpid()}", None
-            for cores, ranks, mode in self.plan(turn):
-                if not self.clock.permits((cores, ranks, mode)):
-                    print("the rest would not end within the budget")
+            for cores, ranks, modes in self.plan(turn):
+                alone, more = self.group(stamp, cores, ranks, modes, alone)
+                if not more:
                     return
-                try:
-                    cold = self.pair(stamp, cores, ranks, mode)
-                except place.Failed as reason:
-                    print(f"FAILED {mode} x{ranks}, cores {cores}: {reason}", flush=True)
-                    self.failed += 1
-                    continue
-                alone = cold if (mode, ranks) == ("plain", 1) else alone
-                self.compare(cold, alone)
 
 
 def draw(path):

@@ -99,10 +99,11 @@ def cores_of(rank, wanted):
 
 
 class Place:
-    """The directories of one cold run and the warm one after it."""
+    """The directories of one cold run and the warm ones after it."""
 
     def __init__(self, backend, args, mode, ranks, cores):
-        self.backend, self.args, self.mode, self.ranks, self.cores = backend, args, MODES[mode], ranks, cores
+        self.backend, self.args, self.name, self.ranks, self.wanted = backend, args, mode, ranks, cores
+        self.mode = MODES[mode]
         self.root = Path(tempfile.mkdtemp(prefix="rankshare-bench-"))
         self.segment = self.root.name
         for part in ("home", "tmp"):
@@ -135,7 +136,7 @@ class Place:
         argv = [self.backend.python, str(HERE / "rank.py"), str(folder / f"{rank}.json"), "--meet", str(folder / "meet"),
                 "--device", f"cuda:{number}" if self.backend.devices else "cpu", "--blocks", str(self.args.blocks)]
         return {"argv": argv + ["--untuned"] * self.args.untuned + ["--infer"] * self.args.infer, "env": self.environment(rank, phase),
-                "out": str(folder / f"{rank}.out"), "cores": cores_of(rank, self.cores)}
+                "out": str(folder / f"{rank}.out"), "cores": cores_of(rank, self.wanted)}
 
     def run(self, phase, deadline_s):
         """Runs the ranks once; the figures of the run."""
@@ -160,6 +161,7 @@ class Place:
         parts = {name: round(max(report[name] for report in reports), 3) for name in ("forward_s", "backward_s", "optimizer_s")}
         return {"first_step_s": round(max(report["ended"] for report in reports) - began, 3),
                 "until_step_s": round(max(report["ended"] for report in reports) - outcome["began"], 3), **parts,
+                "ends_s": [round(report["ended"] - began, 3) for report in reports],  # of the ranks, in their order
                 "wall_s": round(outcome["wall_s"], 3), "cpu_s": round(outcome["cpu_s"], 2), "late": outcome["late"],
                 **counters, "losses": sorted({report["losses"][-1] for report in reports})}
 

@@ -120,7 +120,7 @@ class Row:
     cold: Spread      # seconds to the end of the first step, from when all ranks stood before it
     warm: Spread
     ratio: Spread     # cold first step by that of one plain rank alone in the same round
-    cpu: Spread       # CPU seconds of all ranks cold, less the same warm
+    cpu: Spread       # CPU seconds of all ranks cold, less the same in the first warm run
     cpu_ratio: Spread
     last: dict        # of the last cold run: misses, files, bytes
 
@@ -130,12 +130,12 @@ def series_of(run):
 
 
 def pairs(runs):
-    """{(series, round): {(mode, ranks): (cold, warm)}}"""
+    """{(series, round): {(mode, ranks): (cold, [warm, ...])}}"""
     found = {}
     for run in runs:
-        key = (run["mode"], run["ranks"])
-        found.setdefault((series_of(run), run["round"]), {}).setdefault(key, {})[run["phase"]] = run
-    return {key: {which: (two["cold"], two["warm"]) for which, two in of.items() if len(two) == 2}
+        of = found.setdefault((series_of(run), run["round"]), {}).setdefault((run["mode"], run["ranks"]), {})
+        of.setdefault(run["phase"], []).append(run)
+    return {key: {which: (two["cold"][0], two["warm"]) for which, two in of.items() if len(two) == 2}
             for key, of in found.items()}
 
 
@@ -149,11 +149,11 @@ def summarise(runs):
                 mode, ranks, 0, *(Spread([]) for _ in range(5)), {}))
             row.rounds += 1
             row.cold.values.append(cold["first_step_s"])
-            row.warm.values.append(warm["first_step_s"])
-            row.cpu.values.append(cold["cpu_s"] - warm["cpu_s"])
+            row.warm.values += [run["first_step_s"] for run in warm]
+            row.cpu.values.append(cold["cpu_s"] - warm[0]["cpu_s"])
             row.last = cold
             if alone:
                 row.ratio.values.append(cold["first_step_s"] / alone[0]["first_step_s"])
-                row.cpu_ratio.values.append(row.cpu.values[-1] / (alone[0]["cpu_s"] - alone[1]["cpu_s"]))
+                row.cpu_ratio.values.append(row.cpu.values[-1] / (alone[0]["cpu_s"] - alone[1][0]["cpu_s"]))
     return {series: sorted(rows.values(), key=lambda row: (row.ranks, order.index(row.mode)))
             for series, rows in sorted(table.items())}

@@ -62,6 +62,9 @@ def figures(folder):
     check([(row.ranks, row.mode, row.rounds) for row in rows] == [(1, "plain", 3), (4, "library", 3)], "a cold run without its warm one is left out")
     row = rows[1]
     check((str(row.cold), str(row.cpu)) == ("40.0 (30.0-50.0)", "30.0 (20.0-70.0)"), f"medians and ranges (seen {row.cold}, {row.cpu})")
+    more = data["runs"] + [dict(run, first_step_s=4.0, cpu_s=99.0) for run in data["runs"] if run["phase"] == "warm" and run["round"] == "a"]
+    again = next(rows for series, rows in results.summarise(more).items() if series.machine == 0)[1]
+    check((str(again.warm), str(again.cpu)) == ("1.00 (1.00-4.00)", str(row.cpu)), f"more warm runs are in the median of warm ones, and in nothing else (seen {again.warm}, {again.cpu})")
     check(str(row.ratio) == "3.00 (2.00-5.00)", f"a ratio is that of its own round (seen {row.ratio})")
     text = os.path.join(folder, "page.md")
     for content, good in (("<!-- tables of data.json -->\n<!-- end of tables -->\n", False), (None, True)):
