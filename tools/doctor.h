@@ -19,6 +19,8 @@ __attribute__((format(printf, 3, 4))) void doctor_say(struct doctor *doctor, enu
 void doctor_machine(struct doctor *doctor, const char *segment);
 /* Our own variables, those that the library can't make sense of first. */
 void doctor_options(struct doctor *doctor);
+/* Why nothing can be kept in DIR; NULL: it can, or it will be made. */
+const char *doctor_dir_trouble(const char *dir);
 /* Our own variables and those of torch and Triton that decide whether there is anything to share.
  */
 void doctor_environment(struct doctor *doctor);

@@ -2,15 +2,19 @@
  *
  * What the environment says to the library, and to torch and Triton about their caches.
  */
+#include "base/config.h"
 #include "doctor.h"
 #include "foreign.h"
 #include "route/disk.h"
+#include "route/private.h"
+#include "store/payload.h"
 #include "tool.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static void check_foreign(struct doctor *doctor)
@@ -47,6 +51,46 @@ static void check_unknown(struct doctor *doctor)
     }
 }
 
+/* Why no private directory below PLACE can stand in for another one; NULL: it can. */
+static const char *place_trouble(const struct rs_config *config, const char *place)
+{
+    struct statvfs found;
+    const char *trouble = config->redirect ? doctor_dir_trouble(place) : "RANKSHARE_REDIRECT=0";
+
+    if (!trouble && statvfs(place, &found) == 0 && found.f_flag & ST_NOEXEC)
+        trouble = "no libraries can be loaded from RANKSHARE_DIR: it is mounted with noexec";
+    return trouble;
+}
+
+/* Nothing can be written in the directory PATH, for the reason TROUBLE. What the library does then
+ * is in shim/rank/redirect.h. */
+static void say_closed(struct doctor *doctor, const char *variable, const char *path,
+                       const char *trouble)
+{
+    struct rs_config config;
+    char place[RS_DIR_MAX], name[RS_PRIVATE_NAME];
+
+    rs_config_read(&config, environ);
+    rs_dir_path(config.dir, place);
+    const char *why = place_trouble(&config, place);
+    if (why || *path != '/') {
+        doctor_say(doctor, FINDING_NOTE,
+                   "%s=%s: nothing can be written there (%s), and PyTorch fails when it has to "
+                   "compile; no private directory stands in for it (%s)",
+                   variable, path, trouble, why ? why : "its path is no absolute one");
+        return;
+    }
+    char *root = tool_format("%s", path);
+    for (size_t size = strlen(root); size > 1 && root[size - 1] == '/'; size--)
+        root[size - 1] = '\0';
+    rs_private_name(root, name);
+    doctor_say(doctor, FINDING_OK,
+               "%s=%s: nothing can be written there (%s); Python programs work in %s/%s, which "
+               "shows them what lies there",
+               variable, path, trouble, place, name);
+    free(root);
+}
+
 /* What nobody knows is named by its number, as statfs(2) has it. */
 static void check_disk(struct doctor *doctor, const char *variable)
 {
@@ -64,11 +108,7 @@ static void check_disk(struct doctor *doctor, const char *variable)
                    : "each artifact is read once for all ranks of the node, then from memory");
     free(name);
     if (access(path, W_OK) != 0)
-        doctor_say(doctor, FINDING_NOTE,
-                   "%s=%s: nothing can be written there (%s), and PyTorch fails when it has to "
-                   "compile; name a directory of your own instead, and read this one in with "
-                   "`rankshare warm'",
-                   variable, path, strerror(errno));
+        say_closed(doctor, variable, path, strerror(errno));
 }
 
 void doctor_environment(struct doctor *doctor)

@@ -129,8 +129,7 @@ static size_t check_size(struct doctor *doctor, uint64_t size)
     return 1;
 }
 
-/* Why nothing can be kept in DIR; NULL: it can, or it will be made. */
-static const char *dir_trouble(const char *dir)
+const char *doctor_dir_trouble(const char *dir)
 {
     struct stat st;
 
@@ -147,7 +146,7 @@ static const char *dir_trouble(const char *dir)
 
 static size_t check_dir(struct doctor *doctor, const char *dir)
 {
-    const char *trouble = *dir ? dir_trouble(dir) : NULL;
+    const char *trouble = *dir ? doctor_dir_trouble(dir) : NULL;
     char text[SHOWN_MAX];
 
     if (trouble)

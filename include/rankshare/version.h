@@ -7,6 +7,6 @@
 
 /* Layout number of the segment. It stands in the segment's name and in its header, so that two
  * builds with different layouts live side by side and never read each other's memory. */
-#define RANKSHARE_LAYOUT 10
+#define RANKSHARE_LAYOUT 11
 
 #endif

@@ -15,6 +15,7 @@
 #include "hook/table.h"
 #include "rank/keep.h"
 #include "rank/look.h"
+#include "rank/redirect.h"
 #include "route/shape.h"
 
 /* libc declares paths nonnull, and compilers then drop the check for NULL in our definitions of its
@@ -24,12 +25,14 @@
 #define RS_SLOW static __attribute__((noinline))
 
 /* Whether a path is worth a closer look: the library is on, this is a Python whose hashes we see
- * (nobody else has views or leases), the last component could be a cache's, and it is not the
- * driver who opens it: while it runs, nobody waits for other ranks. */
+ * (nobody else has views or leases), the last component could be a cache's or the path leads to
+ * where another directory's files are to be found, and it is not the driver who opens it: while it
+ * runs, nobody waits for other ranks. */
 static inline bool rs_watch(const char *path)
 {
     RS_MAY_BE_NULL(path);
-    return rs_on() && rs_python_seen() && path && rs_shape_maybe(path) && !rs_cuda_inside();
+    return rs_on() && rs_python_seen() && path &&
+           (rs_shape_maybe(path) || rs_redirect_here(path)) && !rs_cuda_inside();
 }
 
 static inline bool rs_watch_directory(const char *path)

@@ -10,6 +10,7 @@
 #include "hook/table.h"
 #include "rank/env.h"
 #include "rank/fork.h"
+#include "rank/redirect.h"
 
 #include <sys/auxv.h>
 
@@ -27,6 +28,9 @@ static __attribute__((constructor)) void rs_init(int argc, char **argv, char **e
      * variables. */
     bool on = rs_config.on && getauxval(AT_SECURE) == 0;
     if (on) {
+        if (rs_python_linked()) {
+            rs_redirect_init(envp);
+        }
         rs_env_init(envp);
         rs_fork_init();
         rs_python_init();

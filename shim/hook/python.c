@@ -113,9 +113,14 @@ static void take_table(struct inittab *table)
     }
 }
 
+bool rs_python_linked(void)
+{
+    return &PyImport_Inittab != NULL;
+}
+
 void rs_python_init(void)
 {
-    if (&PyImport_Inittab != NULL)
+    if (rs_python_linked())
         take_table(PyImport_Inittab);
 }
 

@@ -14,6 +14,10 @@
 /* Written by python.c alone. Readers ask rs_python_seen(). */
 extern _Atomic(bool) rs_python_found;
 
+/* Whether this program is a Python, or linked with one (one that is loaded later is not seen here).
+ */
+bool rs_python_linked(void);
+
 /* A step of the library's constructor, when it is on: takes the built-in table of a Python that is
  * there already. Calls nothing of Python's; nothing at all happens in other programs. */
 void rs_python_init(void);

@@ -5,6 +5,7 @@
 #include "ordinal/flags.h"
 #include "rank/count.h"
 #include "rank/node.h"
+#include "rank/redirect.h"
 #include "rank/root.h"
 #include "rank/share.h"
 #include "rank/tuning.h"
@@ -24,6 +25,9 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
     look->op = op;
     look->stage = RS_LOOK_FRESH;
     look->first = look->fetched = false;
+    if (op != RS_LOOK_WRITE && rs_redirect_here(path)) {
+        rs_redirect_bring(path);
+    }
     if (!rs_where(dirfd, path, &look->where)) {
         return false;
     }

@@ -3,6 +3,7 @@
 
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/redirect.h"
 #include "rank/share.h"
 #include "rank/tuned_map.h"
 #include "rank/tuned_text.h"
@@ -35,6 +36,22 @@ static bool open_names(struct names *names, struct rs_where *where)
     names->root = rs_sys_openat(AT_FDCWD, where->path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     where->path[where->root] = '/';
     return names->root >= 0;
+}
+
+/* What the program looks for is brought already: by the name that all share it may lie there, too.
+ */
+static void bring_shared(struct rs_where *where, const struct names *names)
+{
+    char own[RS_TUNED_NAME + 1], *name = where->path + where->root + 1;
+    size_t size = strlen(name);
+    if (names->one || !rs_redirect_here(where->path) || size >= sizeof(own) ||
+        size != strlen(names->shared)) {
+        return;
+    }
+    memcpy(own, name, size + 1);
+    memcpy(name, names->shared, size);
+    rs_redirect_bring(where->path);
+    memcpy(name, own, size);
 }
 
 struct result {
@@ -120,6 +137,7 @@ bool rs_tuned_look(struct rs_where *where)
     int saved = errno;
     bool found = false;
     if (open_names(&names, where)) {
+        bring_shared(where, &names);
         found = read_result(names.root, names.shared, &result);
         if (!found && rs_share_fetch_result(where, names.shared)) {
             rs_arena_free(&result.arena);

@@ -9,6 +9,7 @@
 #include "rank/env.h"
 #include "rank/known.h"
 #include "rank/node.h"
+#include "rank/redirect.h"
 #include "rank/root.h"
 
 #include <stdatomic.h>
@@ -54,6 +55,19 @@ static bool extra_root(const char *path, const struct identity *id)
     return false;
 }
 
+/* A directory for which a private one stands in: a program that has its path from elsewhere must
+ * see there what it would see without that. */
+static bool redirected(const char *path, const struct identity *id)
+{
+    const struct rs_redirect *r;
+    for (int i = 0; (r = rs_redirect_at(i)) != NULL; i++) {
+        if (same_directory(r->from, path, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Triton's own default: $TRITON_HOME/.triton/cache, else ~/.triton/cache. */
 static bool triton_default(const char *path, const struct identity *id)
 {
@@ -82,7 +96,7 @@ static bool triton_default(const char *path, const struct identity *id)
 static bool managed_inductor(const char *path, const struct identity *id)
 {
     const char *root = rs_env_get(RS_ENV_TORCHINDUCTOR_CACHE_DIR);
-    return (root && same_directory(root, path, id)) || extra_root(path, id);
+    return (root && same_directory(root, path, id)) || extra_root(path, id) || redirected(path, id);
 }
 
 /* <inductor root>/triton/<k>: PATH without its last two components is an Inductor root. */
@@ -112,7 +126,7 @@ static bool managed_triton(char *path, const struct identity *id)
 {
     const char *root = rs_env_get(RS_ENV_TRITON_CACHE_DIR);
     return (root && same_directory(root, path, id)) || below_inductor(path) ||
-           triton_default(path, id) || extra_root(path, id);
+           triton_default(path, id) || extra_root(path, id) || redirected(path, id);
 }
 
 /* Roots in which this process looked for a key that it made canonical: whatever the settings say,

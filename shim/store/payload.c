@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPEN_FLAGS = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, DIR_MAX = 1100 };
+enum { OPEN_FLAGS = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 static bool is_ours(int fd, uint64_t dev, uint64_t ino, struct stat *found)
 {
@@ -38,15 +38,20 @@ void rs_payload_name(const struct rs_store *store, char name[RS_SEGMENT_NAME_MAX
     snprintf(name, RS_SEGMENT_NAME_MAX + 8, "%s.arena", store->name + 1);
 }
 
+void rs_dir_path(const char *dir, char path[RS_DIR_MAX])
+{
+    if (dir && dir[0]) {
+        snprintf(path, RS_DIR_MAX, "%s", dir);
+    } else {
+        snprintf(path, RS_DIR_MAX, "/var/tmp/rankshare-%u", (unsigned)rs_sys_geteuid());
+    }
+}
+
 int rs_dir_open(const struct rs_store *store, bool make)
 {
-    char path[DIR_MAX];
+    char path[RS_DIR_MAX];
     struct stat found;
-    if (store->dir && store->dir[0]) {
-        snprintf(path, sizeof(path), "%s", store->dir);
-    } else {
-        snprintf(path, sizeof(path), "/var/tmp/rankshare-%u", (unsigned)rs_sys_geteuid());
-    }
+    rs_dir_path(store->dir, path);
     if (make) {
         (void)rs_sys_mkdirat(AT_FDCWD, path, 0700);
     }

@@ -24,6 +24,10 @@ bool rs_payload_write(int fd, uint64_t base, uint64_t offset, const void *data, 
 /* Gives the memory of a part of the arena that nobody uses back; writing there later may fail. */
 void rs_payload_release(int fd, uint64_t base, uint64_t offset, uint64_t size);
 
+/* Where DIR, the value of RANKSHARE_DIR, is; empty or NULL: the default. */
+enum { RS_DIR_MAX = 1100 };
+void rs_dir_path(const char *dir, char path[RS_DIR_MAX]);
+
 /* RANKSHARE_DIR of STORE, made when absent and MAKE (0700), open; -1: it can't be had, or others
  * may write there. */
 int rs_dir_open(const struct rs_store *store, bool make);

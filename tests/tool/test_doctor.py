@@ -96,10 +96,14 @@ def cases(context):
         inside = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", folder)
         if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
             raise Skip("no mount namespace")
-        result = subprocess.run([*inside, context.program, *doctor], env=context.environment(TORCHINDUCTOR_CACHE_DIR=folder),
-                                stdout=subprocess.PIPE, check=False)
-        note = b"note   TORCHINDUCTOR_CACHE_DIR=%s: nothing can be written there (Read-only file system)" % folder.encode()
-        assert result.returncode == 0 and note in result.stdout, result
+        place = context.path("place")
+        closed = f"TORCHINDUCTOR_CACHE_DIR={folder}/: nothing can be written there (Read-only file system)"
+        for more, said in (({"RANKSHARE_DIR": place}, f"ok     {closed}; Python programs work in {place}/cache-"),
+                           ({"RANKSHARE_DIR": place, "RANKSHARE_REDIRECT": "0"}, f"note   {closed}, and PyTorch fails"),
+                           ({"RANKSHARE_DIR": "/proc/nothing/x"}, f"note   {closed}, and PyTorch fails")):
+            result = subprocess.run([*inside, context.program, *doctor], stdout=subprocess.PIPE, check=False, text=True,
+                                    env=context.environment(TORCHINDUCTOR_CACHE_DIR=folder + "/", **more))
+            assert result.returncode == 0 and said in result.stdout, (said, result)
 
     yield "doctor: a cache that is read-only", read_only
 

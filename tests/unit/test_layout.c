@@ -16,14 +16,14 @@
 
 Test(layout, number)
 {
-    cr_assert_eq(RANKSHARE_LAYOUT, 10);
+    cr_assert_eq(RANKSHARE_LAYOUT, 11);
 }
 
 /* A build refuses a segment with another number of counters, and a left-over one stays until the
  * next boot: an upgrade without a new layout number would go on without leases. */
 Test(layout, counters)
 {
-    cr_assert_eq(RS_COUNTER_COUNT, 113);
+    cr_assert_eq(RS_COUNTER_COUNT, 116);
 }
 
 Test(layout, header)

@@ -44,11 +44,11 @@ Test(store_open, name)
 {
     char name[RS_SEGMENT_NAME_MAX], longest[RS_SEGMENT_NAME_MAX + 1];
     cr_assert(rs_store_name(name, 1000, NULL));
-    cr_assert_str_eq(name, "/rankshare.1000.10");
+    cr_assert_str_eq(name, "/rankshare.1000.11");
     cr_assert(rs_store_name(name, 1000, ""));
-    cr_assert_str_eq(name, "/rankshare.1000.10");
+    cr_assert_str_eq(name, "/rankshare.1000.11");
     cr_assert(rs_store_name(name, 0, "group"));
-    cr_assert_str_eq(name, "/rankshare.0.10.group");
+    cr_assert_str_eq(name, "/rankshare.0.11.group");
     cr_assert_not(rs_store_name(name, 0, "../group"));
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';

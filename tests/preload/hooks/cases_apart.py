@@ -35,10 +35,9 @@ class Peer(Other):
     """A rank of the job, on ORDINAL, with the cache directory ROOT."""
 
     def __init__(self, rank, ordinal, root, inside=(), **environment):
-        own = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=root, RANK=str(ordinal), **environment)
         self.rank, self.ordinal, self.root = rank, ordinal, root
         self.triton = os.path.join(root, 'triton', '0')
-        own['TRITON_CACHE_DIR'] = self.triton
+        own = {**os.environ, 'TORCHINDUCTOR_CACHE_DIR': root, 'TRITON_CACHE_DIR': self.triton, 'RANK': str(ordinal), **environment}
         own = {name: value for name, value in own.items() if value is not None}
         self.process = subprocess.Popen([*inside, sys.executable, os.path.join(HERE, 'peer.py')], env=own,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)

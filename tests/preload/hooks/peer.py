@@ -8,6 +8,8 @@
     ["read", PATH, OUT]    copies what it reads to OUT past all hooks; its size, or an errno
     ["store", FILE, PATH]  as torch does: FILE's bytes under a temporary name, then rename
     ["set", NAME, VALUE]   an environment variable
+    ["get", NAME]          its value
+    ["makedirs", PATH]     as torch does
     ["fork"]               goes on as a child; the parent waits for it
 """
 import ctypes
@@ -66,6 +68,10 @@ def obey(word, *arguments):
         return hashlib.sha256(read_raw(arguments[0])).hexdigest()
     if word == 'key':
         return hashlib.sha256(arguments[0].encode()).hexdigest()
+    if word == 'get':
+        return os.environ.get(*arguments)
+    if word == 'makedirs':
+        return os.makedirs(*arguments, exist_ok=True)
     if word == 'set':
         return os.environ.__setitem__(*arguments)
     return {'list': lambda path: sorted(os.listdir(path)), 'exists': os.path.exists, 'read': read, 'store': store,

@@ -58,7 +58,8 @@ class Room:
         if mode != 'plain':
             environment['LD_PRELOAD'] = fixture.LIBRARY
         if mode == 'active':
-            environment.update(RANKSHARE='1', RANKSHARE_SEGMENT=self.segment, RANKSHARE_LOG=self.log, RANKSHARE_WAIT='5')
+            environment.update(RANKSHARE='1', RANKSHARE_SEGMENT=self.segment, RANKSHARE_LOG=self.log, RANKSHARE_WAIT='5',
+                               RANKSHARE_DIR=os.path.join(self.shared, '.rankshare'))
         environment.update(more)
         return {name: value for name, value in environment.items() if value is not None}
 

@@ -109,6 +109,7 @@ def nonsense(room):
 ODD = (
     ('RANKSHARE_WAIT', '-1', 'abc', '1e9', '9' * 400, '', ' 5', '0x10', '\udcff'),
     ('RANKSHARE_ROOTS', ':::', 'root', '.:..:/', '/nowhere:/dev/null', ':'.join('/r%d' % i for i in range(10000)), '/' + 'd' * 1022, '\udcff:/\udcfe'),
+    ('RANKSHARE_REDIRECT', 'yes', '2', '-1', ''),
     ('RANKSHARE_JOB', 'j' * 95, 'j' * 96, 'j' * 10240, '\udcff\33[1m', 'a/b', '%s%n'),
 )
 
