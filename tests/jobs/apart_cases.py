@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks with a cache directory each."""
 
+import contextlib
 import dataclasses
+import os
 import re
+import subprocess
 
 import look
-from case import DEVICES, Skipped, gpu
+import rig
+from case import DEVICES, Failed, Skipped, gpu
 
 RESULT = re.compile(rb"/[\x21-\x7e]+/[0-9a-f]{64}\.best_config")
 
@@ -54,4 +58,70 @@ def read_in(test):
         test.expect(look.keys(cache, "fx") == look.keys(theirs, "fx"), f"other keys in {cache}")
 
 
-FULL = {"separate-directories": directories, "read-in": read_in}
+@contextlib.contextmanager
+def closed(path):
+    """PATH takes no file: by its mode, or for root, whom modes do not stop, by a mount."""
+    if os.geteuid():
+        subprocess.run(["chmod", "-R", "a-w", path], check=True)
+    elif subprocess.run(["mount", "--bind", path, path], stderr=subprocess.DEVNULL).returncode:
+        raise Skipped("mount is not allowed")
+    else:
+        subprocess.run(["mount", "-o", "remount,ro,bind", path], check=True)
+    try:
+        yield
+    finally:
+        undo = ["chmod", "-R", "u+w"] if os.geteuid() else ["umount", "-l"]
+        subprocess.run([*undo, path], check=True)
+
+
+def read_only(test):
+    """A cache directory in which nothing can be written: what lies there is found, and what does not can be compiled."""
+    if test.mode != "shared":
+        raise Skipped("a plain rank ends there with the first graph that it has to compile")
+    theirs, private = test.place.cache("theirs"), test.place.root / "private"
+    filled = test.place.run([dataclasses.replace(gpu("user", 0), library=False)], theirs, 900)
+    test.expect(not filled.problem, filled.problem)
+    before = look.tree(theirs)
+    with closed(theirs):
+        def ranks(mode):
+            return [gpu(mode, device, variables={"RANKSHARE_DIR": str(private)}) for device in DEVICES]
+
+        test.job("warm", ranks("user"), theirs, deadline=900)
+        for phase in ("cold", "again"):
+            test.job(phase, ranks("small"), theirs, deadline=900)
+    test.expect(look.tree(theirs) == before, "something was written into the read-only directory")
+    test.expect(test.stats.total()["redirect_failed"] == 0, "not all could be copied")
+    (own,) = private.glob("cache-*")
+    test.expect(look.keys(theirs, "fx") < look.keys(own, "fx"), f"{own} lacks keys of {theirs}")
+    left = look.leftovers(own)
+    test.expect(not left, f"left behind: {left[:3]}")
+    for entry in filter(lambda path: path.is_file(), (own / "fxgraph").rglob("*")):
+        foreign = foreign_results(entry, own)
+        test.expect(not foreign, f"{entry} names {foreign[:2]}")
+
+
+def read_only_cpu(test):
+    """The same on the CPU: the C++ that lies there compiled is not compiled again, and losses are those of a plain job."""
+    if test.mode != "shared":
+        raise Skipped("a plain rank ends there at the first lock file that it wants to make")
+    theirs, private = test.place.cache("theirs"), test.place.root / "private"
+
+    def ranks(name, library):
+        arguments = ["--group", test.place.root / f"meeting-{name}", "--report", "{out}.json"]
+        return [rig.Rank("cpu_job.py", arguments, library, {"RANKSHARE_DIR": str(private)}) for _ in range(2)]
+
+    filled = test.place.run(ranks("plain", False), theirs, 900)
+    if filled.problem:
+        raise Failed(filled.problem)
+    before = look.tree(theirs)
+    with closed(theirs):
+        outcome = test.job("warm", ranks("warm", True), theirs, deadline=900)
+    losses = [[report["losses"] for report in job.reports] for job in (filled, outcome)]
+    test.expect(losses[0] == losses[1], f"losses {losses[1]} instead of {losses[0]}")
+    test.expect(look.tree(theirs) == before, "something was written into the read-only directory")
+    (own,) = private.glob("cache-*")
+    libraries = [{path.name for path in cache.rglob("*.so")} for cache in (theirs, own)]
+    test.expect(libraries[1] and libraries[1] <= libraries[0], f"compiled again: {libraries[1] - libraries[0]}")
+
+
+FULL = {"separate-directories": directories, "read-in": read_in, "read-only": read_only, "read-only-cpu": read_only_cpu}

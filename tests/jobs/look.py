@@ -53,6 +53,11 @@ def groups(cache, home=None):
     return {group.parent.resolve() for root in roots for group in root.glob("*/__grp__*.json")}
 
 
+def tree(folder):
+    """All that lies in a directory: by this, nothing there has changed."""
+    return {(str(path), path.lstat().st_size, path.lstat().st_mtime_ns, path.lstat().st_mode) for path in Path(folder).rglob("*")}
+
+
 def leftovers(cache):
     """Temporary files that nobody will ever rename."""
     return sorted(str(path) for path in Path(cache).rglob("*")
