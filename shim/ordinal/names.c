@@ -66,15 +66,21 @@ static void hex_digest(struct rs_sha256 *sha, uint8_t hex[RS_HEX])
     }
 }
 
-/* The autotune key is two hashes deep. */
-void rs_config_name(const uint8_t *file, const uint8_t torch_key[RS_TORCH_KEY_SIZE],
-                    uint8_t hex[RS_HEX])
+void rs_config_name_keyless(const uint8_t *file, uint8_t hex[RS_HEX])
 {
     struct rs_sha256 sha;
     rs_sha256_init(&sha);
     rs_sha256_add(&sha, file, RS_NAME);
     rs_sha256_add(&sha, ".py:", 4);
     hex_digest(&sha, hex);
+}
+
+/* The autotune key is two hashes deep. */
+void rs_config_name(const uint8_t *file, const uint8_t torch_key[RS_TORCH_KEY_SIZE],
+                    uint8_t hex[RS_HEX])
+{
+    struct rs_sha256 sha;
+    rs_config_name_keyless(file, hex);
     rs_sha256_init(&sha);
     rs_sha256_add(&sha, hex, RS_HEX);
     rs_sha256_add(&sha, torch_key, RS_TORCH_KEY_SIZE);

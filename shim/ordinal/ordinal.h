@@ -134,6 +134,9 @@ enum rs_reason rs_ordinal_reroot(struct rs_arena *arena, struct rs_bytes in, enu
 void rs_config_name(const uint8_t *file, const uint8_t torch_key[RS_TORCH_KEY_SIZE],
                     uint8_t hex[RS_HEX]);
 
+/* The same for torch 2.6 and 2.7, whose names do not hold torch_key. */
+void rs_config_name_keyless(const uint8_t *file, uint8_t hex[RS_HEX]);
+
 /* The bytes objects of LEAST bytes and more that the pickle IN holds (not those inside of pickles
  * in it), as they lie there, in their order; how many. *OUT is in the arena. What can't be read
  * holds none. */

@@ -139,6 +139,7 @@ static void plan_details(struct rs_hash_plan *plan, const uint8_t *data, size_t 
     if (report.has_torch_key) {
         rs_torch_key_set(report.torch_key);
     }
+    rs_torch_minor_set(rs_flags_minor(facts->torch_version));
     plan->flags = rs_flags_of(&report, facts->torch_version);
     plan->flags |= ordinal == -2 ? RS_FLAG_SEVERAL : 0;
     /* No details say so: a setting of Dynamo. */

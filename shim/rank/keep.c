@@ -130,7 +130,7 @@ static enum rs_keep_verdict canonicalise(struct rs_keep *keep, const struct rs_k
     } else if (rs_report_ordinal(&report) <= 0) {
         verdict = RS_KEEP_PASS; /* canonical as it is */
     } else {
-        rs_tuned_learn(&report, 0);
+        rs_tuned_learn(&report, 0, rs_tuned_in_place(rs_torch_minor()));
         verdict = replace(keep, call, &pieces, &st);
         rs_count(RS_C_kernel_names_left, report.kernels_left);
     }

@@ -268,6 +268,18 @@ void rs_torch_key_set(const uint8_t key[32])
     }
 }
 
+static _Atomic(int) torch_minor;
+
+void rs_torch_minor_set(int minor)
+{
+    atomic_store_explicit(&torch_minor, minor, memory_order_relaxed);
+}
+
+int rs_torch_minor(void)
+{
+    return atomic_load_explicit(&torch_minor, memory_order_relaxed);
+}
+
 bool rs_torch_key(uint8_t key[32])
 {
     if (atomic_load(&torch_key_state) != 2) {

@@ -69,6 +69,10 @@ int rs_primary(void);
 void rs_torch_key_set(const uint8_t key[32]);
 bool rs_torch_key(uint8_t key[32]);
 
+/* The N of torch 2.N whose details were hashed; 0: none yet, or a version that is not known. */
+void rs_torch_minor_set(int minor);
+int rs_torch_minor(void);
+
 /* In a fork child, before anything else. */
 void rs_known_forked(void);
 

@@ -3,6 +3,8 @@
 
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/keep_place.h"
+#include "rank/known.h"
 #include "rank/redirect.h"
 #include "rank/share.h"
 #include "rank/tuned_map.h"
@@ -19,7 +21,8 @@ struct names {
     int root;
     const char *own;
     char shared[RS_TUNED_NAME + 1];
-    bool one; /* both are the same: on cuda:0, or where no other is known */
+    bool one;      /* both are the same: on cuda:0, or where no other is known */
+    bool in_place; /* torch writes the file itself: no two names may be one file */
 };
 
 /* WHERE's path is cut for the time of a call: a second one would be too much for a small thread's
@@ -32,30 +35,46 @@ static bool open_names(struct names *names, struct rs_where *where)
         snprintf(names->shared, sizeof(names->shared), "%s", names->own);
     }
     names->one = names->one || strcmp(names->own, names->shared) == 0;
+    names->in_place = rs_tuned_in_place(rs_torch_minor());
     where->path[where->root] = '\0';
     names->root = rs_sys_openat(AT_FDCWD, where->path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     where->path[where->root] = '/';
     return names->root >= 0;
 }
 
+/* WHERE's name becomes that of all ranks (of the same length), or again its own, OWN. */
+static bool rename_to_shared(struct rs_where *where, const struct names *names,
+                             char own[RS_TUNED_NAME + 1])
+{
+    char *name = where->path + where->root + 1;
+    size_t size = strlen(name);
+    if (size > RS_TUNED_NAME || size != strlen(names->shared)) {
+        return false;
+    }
+    memcpy(own, name, size + 1);
+    memcpy(name, names->shared, size);
+    return true;
+}
+
+static void rename_back(struct rs_where *where, const char *own)
+{
+    memcpy(where->path + where->root + 1, own, strlen(own));
+}
+
 /* What the program looks for is brought already: by the name that all share it may lie there, too.
  */
 static void bring_shared(struct rs_where *where, const struct names *names)
 {
-    char own[RS_TUNED_NAME + 1], *name = where->path + where->root + 1;
-    size_t size = strlen(name);
-    if (names->one || !rs_redirect_here(where->path) || size >= sizeof(own) ||
-        size != strlen(names->shared)) {
-        return;
+    char own[RS_TUNED_NAME + 1];
+    if (!names->one && rs_redirect_here(where->path) && rename_to_shared(where, names, own)) {
+        rs_redirect_bring(where->path);
+        rename_back(where, own);
     }
-    memcpy(own, name, size + 1);
-    memcpy(name, names->shared, size);
-    rs_redirect_bring(where->path);
-    memcpy(name, own, size);
 }
 
 struct result {
     struct rs_arena arena;
+    struct rs_bytes bytes;
     struct rs_tuned_text text;
     uint64_t dev, ino;
 };
@@ -63,7 +82,6 @@ struct result {
 /* Reads the result NAME; true when it is a good one. The arena must be freed in any case. */
 static bool read_result(int dirfd, const char *name, struct result *result)
 {
-    struct rs_bytes bytes;
     struct stat st;
     *result = (struct result){.dev = 0};
     rs_arena_init(&result->arena, 4 * RESULT_MAX);
@@ -72,7 +90,8 @@ static bool read_result(int dirfd, const char *name, struct result *result)
         return false;
     }
     bool good = rs_sys_fstat(fd, &st) == 0 && st.st_size <= RESULT_MAX &&
-                rs_read_whole(fd, &result->arena, &bytes) && rs_tuned_read(bytes, &result->text);
+                rs_read_whole(fd, &result->arena, &result->bytes) &&
+                rs_tuned_read(result->bytes, &result->text);
     rs_sys_close(fd);
     if (good) {
         result->dev = st.st_dev;
@@ -116,15 +135,58 @@ static bool link_as(const struct names *names, int fromfd, const char *from, con
     return done;
 }
 
+/* A copy of RESULT by the name WHERE, over whatever has it with OVER. */
+static bool copy_as(const struct names *names, struct rs_where *where, const struct result *result,
+                    bool over)
+{
+    struct iovec piece = {(void *)(uintptr_t)result->bytes.data, result->bytes.size};
+    struct rs_pieces pieces = {&piece, 1, result->bytes.size};
+    const char *name = where->path + where->root + 1;
+    char folder[4] = {name[0], name[1], '\0'};
+    return (rs_sys_mkdirat(names->root, folder, 0777) == 0 || errno == EEXIST) &&
+           rs_place(where, &pieces, NULL, over ? RS_PLACE_OVER : RS_PLACE_NEW) == 0;
+}
+
+/* The shared RESULT gets this rank's name, too. */
+static bool give_own(struct rs_where *where, const struct names *names, const struct result *result)
+{
+    return names->in_place ? copy_as(names, where, result, true)
+                           : link_as(names, names->root, names->shared, names->own, true);
+}
+
+/* This rank's RESULT gets the shared name, too, if nothing has it. */
+static bool give_shared(struct rs_where *where, const struct names *names,
+                        const struct result *result)
+{
+    char own[RS_TUNED_NAME + 1];
+    if (!names->in_place) {
+        return link_as(names, names->root, names->own, names->shared, false);
+    }
+    bool done = rename_to_shared(where, names, own);
+    if (done) {
+        done = copy_as(names, where, result, false);
+        rename_back(where, own);
+    }
+    return done;
+}
+
+static bool is_same(const struct names *names, const struct result *a, const struct result *b)
+{
+    return names->in_place ? a->bytes.size == b->bytes.size &&
+                                 memcmp(a->bytes.data, b->bytes.data, a->bytes.size) == 0
+                           : a->dev == b->dev && a->ino == b->ino;
+}
+
 /* Gives what all share this rank's name, unless the rank has a result of its own for other
  * configurations: jobs with different settings on different devices would take turns. */
-static void take_shared(const struct names *names, const struct result *shared)
+static void take_shared(struct rs_where *where, const struct names *names,
+                        const struct result *shared)
 {
     struct result own;
     bool good = read_result(names->root, names->own, &own);
-    bool same = good && own.dev == shared->dev && own.ino == shared->ino;
+    bool same = good && is_same(names, &own, shared);
     if (!same && (!good || rs_tuned_alike(&own.text, &shared->text)) &&
-        link_as(names, names->root, names->shared, names->own, true)) {
+        give_own(where, names, shared)) {
         rs_count(RS_C_configs_taken, 1);
     }
     rs_arena_free(&own.arena);
@@ -144,12 +206,12 @@ bool rs_tuned_look(struct rs_where *where)
             found = read_result(names.root, names.shared, &result);
         }
         if (found && !names.one) {
-            take_shared(&names, &result);
+            take_shared(where, &names, &result);
         }
         rs_arena_free(&result.arena);
         if (!found && !names.one) {
-            found = read_result(names.root, names.own, &result) &&
-                    link_as(&names, names.root, names.own, names.shared, false);
+            found =
+                read_result(names.root, names.own, &result) && give_shared(where, &names, &result);
             rs_arena_free(&result.arena);
         }
         rs_sys_close(names.root);

@@ -53,32 +53,72 @@ static bool take(struct entry *entry, bool fresh)
     return fresh || atomic_compare_exchange_strong(&entry->state, &nameless, WRITING);
 }
 
-/* The result OWN of this rank is SHARED, of the kernel FILE, for cuda:0. */
-static void remember(const uint8_t *own, const uint8_t *shared, const uint8_t *file)
+/* A result's name below the root, HEAD being that without its tail: RS_HEX digits, or the kernel's
+ * FILE (SIZE RS_NAME). */
+static void name_of(const uint8_t *file, const uint8_t *head, size_t size,
+                    char name[RS_TUNED_NAME + 1])
 {
-    struct rs_key key;
+    static const char tail[] = ".best_config";
+    memcpy(name, file + 1, 2);
+    name[2] = '/';
+    memcpy(name + 3, head, size);
+    memcpy(name + 3 + size, tail, sizeof(tail));
+}
+
+/* The result KEY of this rank is SHARED for cuda:0. */
+static void remember(const struct rs_key *key, const char *shared)
+{
     bool fresh;
-    if (!rs_key_from_triton((const char *)own, RS_HEX, &key)) {
-        return;
-    }
-    struct entry *entry = find(&key, true, &fresh);
+    struct entry *entry = find(key, true, &fresh);
     if (entry && take(entry, fresh)) {
-        memcpy(entry->name, file + 1, 2);
-        entry->name[2] = '/';
-        memcpy(entry->name + 3, shared, RS_HEX);
-        memcpy(entry->name + 3 + RS_HEX, ".best_config", sizeof(".best_config"));
+        memcpy(entry->name, shared, strlen(shared) + 1);
         atomic_store_explicit(&entry->state, NAMED, memory_order_release);
     }
 }
 
-void rs_tuned_learn(const struct rs_report *report, int to)
+static void learn_hashed(const uint8_t *own, const uint8_t *file, const uint8_t *shared)
+{
+    struct rs_key key;
+    char name[RS_TUNED_NAME + 1];
+    if (rs_key_from_triton((const char *)own, RS_HEX, &key)) {
+        name_of(file, shared, RS_HEX, name);
+        remember(&key, name);
+    }
+}
+
+/* Torch 2.4 and 2.5 use the file's name, 2.6 and 2.7 a hash of it: one slot more costs less than a
+ * mistake about versions. */
+static void learn_old(const uint8_t *own, const uint8_t *file)
+{
+    uint8_t own_hash[RS_HEX], hash[RS_HEX];
+    struct rs_key key;
+    char name[RS_TUNED_NAME + 1];
+    rs_config_name_keyless(own, own_hash);
+    rs_config_name_keyless(file, hash);
+    learn_hashed(own_hash, file, hash);
+    if (rs_key_from_name51((const char *)own + 1, &key)) {
+        name_of(file, file, RS_NAME, name);
+        remember(&key, name);
+    }
+}
+
+bool rs_tuned_in_place(int minor)
+{
+    return minor >= 4 && minor <= 7;
+}
+
+void rs_tuned_learn(const struct rs_report *report, int to, bool in_place)
 {
     for (uint32_t i = 0; i < report->name_count; i++) {
         const struct rs_name *name = &report->names[i];
-        if (name->old_config && to == 0) {
-            remember(name->old_config, name->new_config, name->new_file);
+        const uint8_t *own = to == 0 ? name->old_file : name->new_file;
+        const uint8_t *file = to == 0 ? name->new_file : name->old_file;
+        if (in_place) {
+            learn_old(own, file);
+        } else if (name->old_config && to == 0) {
+            learn_hashed(name->old_config, file, name->new_config);
         } else if (name->old_config) {
-            remember(name->new_config, name->old_config, name->old_file);
+            learn_hashed(name->new_config, file, name->old_config);
         }
     }
 }

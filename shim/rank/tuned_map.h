@@ -15,9 +15,14 @@
 
 enum { RS_TUNED_NAME = 3 + RS_HEX + 12 }; /* "xx/", the digits, ".best_config" */
 
-/* Remembers the kernels that REPORT (of a rewrite to ordinal TO) names. Where the table is full
- * they stay unknown, and the rank's results its own. */
-void rs_tuned_learn(const struct rs_report *report, int to);
+/* Whether torch 2.N, MINOR of rs_torch_minor(), writes results in place: 2.4 to 2.7. They name them
+ * after the kernel's file, or after a hash of that; later ones after torch_key, too. */
+bool rs_tuned_in_place(int minor);
+
+/* Remembers the kernels that REPORT (of a rewrite to ordinal TO) names, by the names of versions
+ * that write IN_PLACE or of later ones. Where the table is full they stay unknown, and the rank's
+ * results its own. */
+void rs_tuned_learn(const struct rs_report *report, int to, bool in_place);
 
 /* The name, below the cache root, under which all ranks share the result that is KEY's here. False:
  * not known, the own name counts. */

@@ -317,7 +317,7 @@ enum rs_view rs_view_make(int fd, const struct rs_where *where, const struct rs_
         rs_count(RS_C_views, 1);
         rs_count(RS_C_view_bytes, pieces.size);
         rs_count(RS_C_kernel_names_left, report.kernels_left);
-        rs_tuned_learn(&report, want->ordinal);
+        rs_tuned_learn(&report, want->ordinal, rs_tuned_in_place(rs_torch_minor()));
         rs_node_event(RS_EVENT_VIEW, kind, &where->key, pieces.size);
         *size = (int64_t)pieces.size;
     } else if (result == RS_VIEW_FAILED) {

@@ -57,6 +57,13 @@ static bool config_name(const char *name, size_t length)
     return length == HEX + sizeof(config_tail) - 1 && ends_with(name, length, config_tail);
 }
 
+/* As torch 2.4 and 2.5 name it: after the kernel's file, c<51 characters>. */
+static bool config_of_file(const char *name, size_t length)
+{
+    return length == 1 + RS_NAME51 + sizeof(config_tail) - 1 && name[0] == 'c' &&
+           ends_with(name, length, config_tail);
+}
+
 static bool bundle_name(const char *text, size_t length)
 {
     if (length != UUID_TMP || memcmp(text, "tmp.", 4) != 0) {
@@ -262,8 +269,12 @@ static bool split_triton(const char *path, const struct part *parts, size_t coun
 static bool split_config(const char *path, const struct part *parts, size_t count,
                          struct rs_parts *out)
 {
-    if (count < 2 || parts[1].length != 2 || !config_name(parts[0].text, parts[0].length) ||
-        !rs_key_from_triton(parts[0].text, HEX, &out->key)) {
+    const struct part *last = &parts[0];
+    bool named = config_name(last->text, last->length)
+                     ? rs_key_from_triton(last->text, HEX, &out->key)
+                     : config_of_file(last->text, last->length) &&
+                           rs_key_from_name51(last->text + 1, &out->key);
+    if (count < 2 || parts[1].length != 2 || !named) {
         return false;
     }
     found(out, RS_SHAPE_CONFIG, path, &parts[1]);

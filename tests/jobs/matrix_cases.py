@@ -3,6 +3,7 @@
 
 import collective_cases
 import race_cases
+import tuning_cases
 from case import LEAN, gpu
 from cases import digests_sample, moves
 
@@ -77,11 +78,22 @@ def race(test):
     race_cases.race(test, race_cases.ranks_of(test), dies=test.minor < 8)
 
 
+def results(test):
+    """Autotuning results in versions that write them in place: each rank measures, and all have cuda:0's the next time."""
+    ranks = [gpu("tuned", device) for device in (0, *PAIR)]
+    cold = tuning_cases.chosen(test.job("cold", ranks))
+    before = test.groups()
+    warm = test.job("warm", ranks)
+    chosen = tuning_cases.look(test, "warm", warm, 0, alike=True)
+    test.expect(chosen == {tuple(cold[0]["configs"])}, f"warm: {chosen}, cuda:0 had {cold[0]['configs']}")
+    test.same_groups(before, "warm")
+
+
 ALL = {"graphs": graphs, "sites": sites, "modes": modes, "defaults": defaults, "collectives": collectives,
-       "digests": digests_sample, "race": race, "newer": newer}
+       "digests": digests_sample, "race": race, "newer": newer, "results": results}
 # There is no bundle to race for before 2.6, and a torch newer than any is made out of the newest.
 SINCE = {"race": 6, "modes": 9, "newer": 15}
-UNTIL = {"defaults": 8}
+UNTIL = {"defaults": 8, "results": 7}
 
 
 def due(minor):

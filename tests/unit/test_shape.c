@@ -6,14 +6,15 @@
 #include <string.h>
 
 /* Names out of the recordings. */
-#define FX      "fukmxkijjakgojrgnhc6xijmrr2cmtcl6i4wdy5oftyuxjcfiqgs"
-#define AOT     "axiazhnopjoygwqfihirod7qncce2yrdixuw3rrcb5q4xodhdjcz"
-#define CONTENT "zoixljpdfhjzvib5mqojakc3cf4gjyugr3qyzkcl74k2kbxindl"
-#define B32     "AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQTCQKRMFYYDENBWHA5DYPQ"
-#define HEX     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-#define HEX63   "00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-#define B64     "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
-#define UUID    "tmp.01234567-89ab-cdef-0123-456789abcdef"
+#define FX        "fukmxkijjakgojrgnhc6xijmrr2cmtcl6i4wdy5oftyuxjcfiqgs"
+#define FILE_NAME "cukmxkijjakgojrgnhc6xijmrr2cmtcl6i4wdy5oftyuxjcfiqgs"
+#define AOT       "axiazhnopjoygwqfihirod7qncce2yrdixuw3rrcb5q4xodhdjcz"
+#define CONTENT   "zoixljpdfhjzvib5mqojakc3cf4gjyugr3qyzkcl74k2kbxindl"
+#define B32       "AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQTCQKRMFYYDENBWHA5DYPQ"
+#define HEX       "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define HEX63     "00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define B64       "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+#define UUID      "tmp.01234567-89ab-cdef-0123-456789abcdef"
 
 struct example {
     const char *path;
@@ -59,7 +60,9 @@ static const struct example examples[] = {
     {"/c/abc/" HEX ".best_config", RS_SHAPE_NONE, NULL},
     {"/c/ab/" HEX ".best_confih", RS_SHAPE_NONE, NULL},
     {"/c/ab/g" HEX63 ".best_config", RS_SHAPE_NONE, NULL},
-    {"/c/ab/" FX ".best_config", RS_SHAPE_NONE, NULL}, /* torch 2.4 and 2.5 */
+    {"/c/ab/" FILE_NAME ".best_config", RS_SHAPE_CONFIG, "/c"}, /* torch 2.4 and 2.5 */
+    {"/c/abc/" FILE_NAME ".best_config", RS_SHAPE_NONE, NULL},
+    {"/c/ab/" FX ".best_config", RS_SHAPE_NONE, NULL},
     {"/c/tritons/3", RS_SHAPE_NONE, NULL},
     {"/c/fxgraph/uk/../uk/" FX, RS_SHAPE_NONE, NULL}, /* the caller resolves it */
     {"fxgraph/uk/" FX, RS_SHAPE_NONE, NULL},

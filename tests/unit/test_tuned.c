@@ -140,7 +140,7 @@ static void make(struct kernel *kernel, unsigned number)
 static void learn(const struct kernel *kernel, int to)
 {
     struct rs_report report = {.names = &kernel->name, .name_count = 1};
-    rs_tuned_learn(&report, to);
+    rs_tuned_learn(&report, to, false);
 }
 
 Test(tuned_map, to_cuda_0_and_from_it)
@@ -159,6 +159,40 @@ Test(tuned_map, to_cuda_0_and_from_it)
     snprintf(expected, sizeof(expected), "n0/%s.best_config", store.new_config);
     cr_assert_str_eq(name, expected);
     cr_assert_not(rs_tuned_shared(&view.old_key, name));
+}
+
+/* Old versions name results after the kernel's file, or after the SHA-256 of "<file>.py:". */
+Test(tuned_map, names_of_old_versions)
+{
+    static const char own[] = "cbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbba";
+    static const char shared[] = "caaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const struct rs_name to_own = {.old_file = (const uint8_t *)shared,
+                                   .new_file = (const uint8_t *)own};
+    struct rs_report report = {.names = &to_own, .name_count = 1};
+    struct rs_key file, hash;
+    char name[RS_TUNED_NAME + 1];
+    cr_assert(rs_key_from_name51(own + 1, &file));
+    cr_assert(rs_key_from_triton("3e66da72962b1e1e1199d1859d9a1acdc46bc96449ca02facdf4f9281d9b645c",
+                                 RS_HEX, &hash));
+    rs_tuned_learn(&report, 3, false);
+    cr_assert_not(rs_tuned_shared(&file, name), "without torch_key nothing is known of later ones");
+    rs_tuned_learn(&report, 3, true);
+    cr_assert(rs_tuned_shared(&file, name));
+    cr_assert_str_eq(name, "aa/caaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.best_config");
+    cr_assert(rs_tuned_shared(&hash, name));
+    cr_assert_str_eq(
+        name, "aa/9f2610dd265b0d9c02dd42261d68888576ce24e6ca3b761b6d10ac832c493d66.best_config");
+}
+
+Test(tuned_map, versions_that_write_in_place)
+{
+    static const int others[] = {0, 3, 8, 11, 15, 16};
+    for (int minor = 4; minor <= 7; minor++) {
+        cr_expect(rs_tuned_in_place(minor), "2.%d", minor);
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        cr_expect_not(rs_tuned_in_place(others[i]), "2.%d", others[i]);
+    }
 }
 
 /* A result may be saved before its graph was read: a blob unpacked first. */
