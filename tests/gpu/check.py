@@ -146,7 +146,8 @@ def whole(work):
     here = Path(__file__).resolve().parent
     shutil.copytree(here, f"{work}/tests/gpu", ignore=shutil.ignore_patterns("__pycache__"))
     os.makedirs(f"{work}/tests/jobs")
-    shutil.copy(here.parent / "jobs" / "table.py", f"{work}/tests/jobs")
+    for name in ("table.py", "closed.py"):
+        shutil.copy(here.parent / "jobs" / name, f"{work}/tests/jobs")
     Path(work, "tests/gpu/programs/model.py").write_text(STUB)
     Path(work, "torch.py").write_text("class cuda:\n    device_count = staticmethod(lambda: 2)\n")
     Path(work, "tool").write_text("#!/bin/sh\necho '{\"jobs\": []}'\n")

@@ -23,6 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 import launch
 import plan
 
+import closed  # beside the jobs on pretended GPUs
+
 printing = threading.Lock()
 SEGMENT = f"gpu{os.getpid()}"
 
@@ -108,7 +110,7 @@ class Suite:
         if shared:
             before = keep.get("LD_PRELOAD", "")
             keep.update(LD_PRELOAD=os.path.abspath(self.bench.args.library) + (":" + before if before else ""),
-                        RANKSHARE="1", RANKSHARE_SEGMENT=SEGMENT, RANKSHARE_JOB=name)
+                        RANKSHARE="1", RANKSHARE_SEGMENT=SEGMENT, RANKSHARE_JOB=name, RANKSHARE_DIR=self.cache("kept"))
         return keep
 
     def phase(self, name, cache, world, shared):
@@ -161,6 +163,15 @@ class Suite:
             left = counters["wait_silent"]
             self.bench.check(left == 1, f"{whole}: one waiter left a silent producer (seen {left})")
 
+    def read_only(self, plain):
+        """One plain rank's directory, in which nothing can be written, is as good as a warm one."""
+        self.phase("another plain rank", self.cache("closed"), 1, False)
+        try:
+            with closed.closed(self.cache("closed")):
+                self.shared("shared on a read-only directory", self.cache("closed"), plain, "warm")
+        except closed.Unable as reason:
+            self.bench.skip(f"{self.label} on a read-only directory: {reason}")
+
     def run(self):
         plain = self.phase("plain cold", self.cache("plain"), self.world, False)
         if len(plain) < self.world:
@@ -176,6 +187,7 @@ class Suite:
             self.shared("plain after shared", self.cache("shared"), plain, "warm", 1, False)
             self.phase("one plain rank", self.cache("one"), 1, False)
             self.shared("shared after plain", self.cache("one"), plain, "warm")
+            self.read_only(plain)
         shutil.rmtree(self.work, ignore_errors=True)
 
 

@@ -3,10 +3,9 @@
 
 import contextlib
 import dataclasses
-import os
 import re
-import subprocess
 
+import closed
 import look
 import rig
 from case import DEVICES, Failed, Skipped, gpu
@@ -59,19 +58,13 @@ def read_in(test):
 
 
 @contextlib.contextmanager
-def closed(path):
-    """PATH takes no file: by its mode, or for root, whom modes do not stop, by a mount."""
-    if os.geteuid():
-        subprocess.run(["chmod", "-R", "a-w", path], check=True)
-    elif subprocess.run(["mount", "--bind", path, path], stderr=subprocess.DEVNULL).returncode:
-        raise Skipped("mount is not allowed")
-    else:
-        subprocess.run(["mount", "-o", "remount,ro,bind", path], check=True)
+def closing(path):
+    """Closes PATH for a while, or skips the case."""
     try:
-        yield
-    finally:
-        undo = ["chmod", "-R", "u+w"] if os.geteuid() else ["umount", "-l"]
-        subprocess.run([*undo, path], check=True)
+        with closed.closed(path):
+            yield
+    except closed.Unable as reason:
+        raise Skipped(str(reason)) from None
 
 
 def read_only(test):
@@ -82,7 +75,7 @@ def read_only(test):
     filled = test.place.run([dataclasses.replace(gpu("user", 0), library=False)], theirs, 900)
     test.expect(not filled.problem, filled.problem)
     before = look.tree(theirs)
-    with closed(theirs):
+    with closing(theirs):
         def ranks(mode):
             return [gpu(mode, device, variables={"RANKSHARE_DIR": str(private)}) for device in DEVICES]
 
@@ -114,7 +107,7 @@ def read_only_cpu(test):
     if filled.problem:
         raise Failed(filled.problem)
     before = look.tree(theirs)
-    with closed(theirs):
+    with closing(theirs):
         outcome = test.job("warm", ranks("warm", True), theirs, deadline=900)
     losses = [[report["losses"] for report in job.reports] for job in (filled, outcome)]
     test.expect(losses[0] == losses[1], f"losses {losses[1]} instead of {losses[0]}")
