@@ -22,9 +22,10 @@
 struct bring {
     struct rs_arena arena;
     const struct rs_redirect *redirect;
-    struct rs_where to;    /* where it is to lie: the path as the program spells it */
-    char from[PATH_MAX];   /* where it lies */
-    size_t from_name;      /* its last component */
+    struct rs_where to;  /* where it is to lie: the path as the program spells it */
+    char from[PATH_MAX]; /* where it lies */
+    size_t from_name;    /* its last component */
+    struct rs_report report;
     struct rs_parts parts; /* of TO */
 };
 
@@ -61,17 +62,19 @@ static bool find(struct bring *b, const char *suffix, mode_t *mode)
 /* ---- its copy ---------------------------------------------------------------------------------
  */
 
-/* The directories above TO, as the program would make them: triton/<ordinal> is a link. */
+/* The directories above TO, as the program would make them: triton/<ordinal> is a link. (Who makes
+ * it needs a path on the stack; below it no entry lies, whose rewriting needs more.) */
 static bool make_directories(struct bring *b)
 {
     char *path = b->to.path;
+    bool kernel = rs_private_kernel(path + b->redirect->to_size) != NULL;
     for (size_t at = b->redirect->to_size + 1; at < b->to.name; at++) {
         int result;
         if (path[at] != '/') {
             continue;
         }
         path[at] = '\0';
-        if (!rs_keep_mkdir(AT_FDCWD, path, 0777, &result)) {
+        if (!kernel || !rs_keep_mkdir(AT_FDCWD, path, 0777, &result)) {
             result = rs_sys_mkdirat(AT_FDCWD, path, 0777);
         }
         bool there = result == 0 || errno == EEXIST;
@@ -121,13 +124,12 @@ static bool bring_entry(struct bring *b, enum rs_kind kind)
 {
     const struct rs_redirect *r = b->redirect;
     struct rs_roots roots = {r->from, r->to, r->from_size, r->to_size};
-    struct rs_report report;
     struct rs_pieces pieces;
     struct rs_bytes bytes;
     if (!load(b, &bytes)) {
         return false;
     }
-    return rs_ordinal_reroot(&b->arena, bytes, kind, &roots, &pieces, &report) == RS_OK
+    return rs_ordinal_reroot(&b->arena, bytes, kind, &roots, &pieces, &b->report) == RS_OK
                ? place(b, &pieces)
                : place_bytes(b, bytes);
 }

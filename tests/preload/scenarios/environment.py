@@ -150,3 +150,22 @@ def chroot(room):
     raw = plain[1].splitlines()[0]
     if got[0] or got[2] or plain[0] or raw in got[1] or got[1].splitlines()[2:] != ['No such file or directory']:
         raise Failed(short((plain, got)))
+
+
+@scenario('environment: the first looks at what lies in a read-only directory, on the smallest stack')
+def bring(room):
+    """What is copied then needs more than any other look."""
+    library = room.compile('smallbring.c', 'smallbring.so', '-pthread', '-shared', '-fPIC', '-Dmain=program')
+    prefix = unshared('mount --bind root root; mount -o remount,bind,ro root')
+    if room.run([*prefix, 'true'], 'plain')[0]:
+        raise Skipped('no mounts here')
+    fx, aot, group = (room.told[label] for label in ('fx', 'aot', 'group'))
+    looks = [('d', os.path.dirname(fx)), ('o', fx), ('s', fx), ('d', os.path.dirname(aot)), ('o', aot), ('s', group), ('o', group)]
+    for number, (letter, path) in enumerate(looks):
+        own = {'RANKSHARE_DIR': os.path.join(room.folder, 'private%d' % number)}
+        where = room.run([*prefix, PYTHON, '-c', 'import os; print(os.environ["TORCHINDUCTOR_CACHE_DIR"])'], 'active', **own)[1].strip()
+        if not where.startswith(own['RANKSHARE_DIR']):
+            raise Failed('not redirected: ' + short(where))
+        said = room.run([*prefix, PYTHON, RANK, 'inside', library, room.details, letter, os.path.join(where, path)], 'active', **own)
+        if said[0] or said[1] != '%s: there\nstatus 3\n' % letter:
+            raise Failed('%s of %s: %s' % (letter, path, short(said)))
