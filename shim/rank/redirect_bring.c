@@ -119,6 +119,13 @@ static bool bring_file(struct bring *b)
     return load(b, &bytes) && place_bytes(b, bytes);
 }
 
+/* What is too large for a copy, or finds no room, can still be read where it lies. */
+static bool bring_other(struct bring *b)
+{
+    return bring_file(b) ||
+           (make_directories(b) && rs_sys_symlinkat(b->from, AT_FDCWD, b->to.path) == 0);
+}
+
 /* A path that is not understood leads where it led: what lies there can be read. */
 static bool bring_entry(struct bring *b, enum rs_kind kind)
 {
@@ -230,7 +237,7 @@ static bool copy(struct bring *b, mode_t mode)
     case RS_SHAPE_TRITON_GROUP:
         return bring_kernel(b);
     default:
-        return bring_file(b);
+        return bring_other(b);
     }
 }
 

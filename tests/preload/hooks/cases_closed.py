@@ -265,6 +265,7 @@ def removed(rank, theirs):
 @closed('a private directory that is full: a miss')
 def full(rank, theirs):
     theirs.fill('fx')
+    write(os.path.join(theirs.root, 'ab', 'cabc.so'), bytes(100000))
     theirs.close()
     place = os.path.join(theirs.base, 'dir')
     os.mkdir(place, 0o700)
@@ -274,6 +275,9 @@ def full(rank, theirs):
     peer = theirs.start(3, RANKSHARE_DIR=place)
     rank.check(peer.root.startswith(place), 'the rank works in %s' % peer.root)
     rank.check(peer.finds('fx') in ([], {'errno': 2}), 'an entry is there')
+    out = os.path.join(theirs.base, 'out')
+    rank.equal(peer.ask('read', os.path.join(peer.root, 'ab', 'cabc.so'), out), 100000, 'a file that is read where it lies')
+    rank.equal(read_raw(out), bytes(100000), 'its bytes')
     rank.equal(peer.counter('redirect_failed'), 1, 'failed')
     rank.equal(peer.counter('fx_misses'), 1, 'misses')
 
