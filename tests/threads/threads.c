@@ -97,7 +97,7 @@ static bool tuned(struct thread *thread)
         return false;
     }
     if (below(thread, 2)) {
-        rs_tuned_learn(&report, 1);
+        rs_tuned_learn(&report, 1, false);
     } else {
         rs_tuned_saved_here(&key);
     }
