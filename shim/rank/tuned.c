@@ -154,17 +154,17 @@ static bool give_own(struct rs_where *where, const struct names *names, const st
                            : link_as(names, names->root, names->shared, names->own, true);
 }
 
-/* This rank's RESULT gets the shared name, too, if nothing has it. */
+/* This rank's RESULT gets the shared name, too, if nothing has it, or OVER what has. */
 static bool give_shared(struct rs_where *where, const struct names *names,
-                        const struct result *result)
+                        const struct result *result, bool over)
 {
     char own[RS_TUNED_NAME + 1];
     if (!names->in_place) {
-        return link_as(names, names->root, names->own, names->shared, false);
+        return link_as(names, names->root, names->own, names->shared, over);
     }
     bool done = rename_to_shared(where, names, own);
     if (done) {
-        done = copy_as(names, where, result, false);
+        done = copy_as(names, where, result, over);
         rename_back(where, own);
     }
     return done;
@@ -185,8 +185,11 @@ static void take_shared(struct rs_where *where, const struct names *names,
     struct result own;
     bool good = read_result(names->root, names->own, &own);
     bool same = good && is_same(names, &own, shared);
-    if (!same && (!good || rs_tuned_alike(&own.text, &shared->text)) &&
-        give_own(where, names, shared)) {
+    if (good && names->in_place && own.text.refined && !shared->text.refined &&
+        rs_tuned_alike(&own.text, &shared->text)) {
+        (void)give_shared(where, names, &own, true); /* later versions do so at the save */
+    } else if (!same && (!good || rs_tuned_alike(&own.text, &shared->text)) &&
+               give_own(where, names, shared)) {
         rs_count(RS_C_configs_taken, 1);
     }
     rs_arena_free(&own.arena);
@@ -210,8 +213,8 @@ bool rs_tuned_look(struct rs_where *where)
         }
         rs_arena_free(&result.arena);
         if (!found && !names.one) {
-            found =
-                read_result(names.root, names.own, &result) && give_shared(where, &names, &result);
+            found = read_result(names.root, names.own, &result) &&
+                    give_shared(where, &names, &result, false);
             rs_arena_free(&result.arena);
         }
         rs_sys_close(names.root);

@@ -87,6 +87,13 @@ for version in ('2.4.1', '2.6.0'):
         rank.equal(load(names.own), OTHER, 'what is read')
         names.disk(OTHER, THEIRS)
 
+    @old("a refined result of this rank's takes an unrefined one's place")
+    def refined(rank, names):
+        names.put(own=REFINED, shared=THEIRS)
+        rank.equal(load(names.own), REFINED, 'what is read')
+        names.disk(REFINED, REFINED)
+        rank.counts(configs_taken=0)
+
     @old('half a result is none')
     def half(rank, names):
         names.put(shared=HALF)
