@@ -119,11 +119,20 @@ static bool bring_file(struct bring *b)
     return load(b, &bytes) && place_bytes(b, bytes);
 }
 
-/* What is too large for a copy, or finds no room, can still be read where it lies. */
+/* A file that programs only read, once it is there: a link to it. Its owner may be writing it at
+ * this moment (a compiler writes in place), and a copy of half of it would stay. */
 static bool bring_other(struct bring *b)
 {
-    return bring_file(b) ||
-           (make_directories(b) && rs_sys_symlinkat(b->from, AT_FDCWD, b->to.path) == 0);
+    return make_directories(b) &&
+           (rs_sys_symlinkat(b->from, AT_FDCWD, b->to.path) == 0 || errno == EEXIST);
+}
+
+/* Lock files are written to, and say nothing. */
+static bool is_lock(const char *path)
+{
+    static const char tail[] = ".lock";
+    size_t size = strlen(path);
+    return size >= sizeof(tail) - 1 && strcmp(path + size - (sizeof(tail) - 1), tail) == 0;
 }
 
 /* A path that is not understood leads where it led: what lies there can be read. */
@@ -193,7 +202,8 @@ static bool bring_entries(struct bring *b, enum rs_kind kind)
     return entries.good;
 }
 
-/* The kernel's files, then the group file, which makes them a kernel and names them by path. */
+/* The kernel's files, those that are there, then the group file, which makes them a kernel and
+ * names them by path. */
 static bool bring_kernel(struct bring *b)
 {
     struct rs_children *group = rs_arena_alloc(&b->arena, sizeof(*group));
@@ -215,7 +225,9 @@ static bool bring_kernel(struct bring *b)
                       : 0;
     *slash = '/';
     for (unsigned i = 0; size && i < group->count; i++) {
-        if (!beside(b, group->children[i].name, group->children[i].size) || !bring_file(b)) {
+        mode_t mode;
+        if (!beside(b, group->children[i].name, group->children[i].size) ||
+            (is_there(b->from, &mode) && !bring_file(b))) {
             return false;
         }
     }
@@ -236,6 +248,9 @@ static bool copy(struct bring *b, mode_t mode)
         return bring_entry(b, RS_KIND_aot_entry);
     case RS_SHAPE_TRITON_GROUP:
         return bring_kernel(b);
+    case RS_SHAPE_CONFIG: /* written in place by old versions */
+    case RS_SHAPE_TRITON_TUNED:
+        return bring_file(b);
     default:
         return bring_other(b);
     }
@@ -256,7 +271,7 @@ static bool has(const char *path, enum rs_shape shape)
 static bool wanted(const struct bring *b, mode_t mode)
 {
     bool directory = b->parts.shape == RS_SHAPE_FX_DIR || b->parts.shape == RS_SHAPE_AOT_DIR;
-    return directory ? S_ISDIR(mode) : S_ISREG(mode);
+    return directory ? S_ISDIR(mode) : S_ISREG(mode) && !is_lock(b->from);
 }
 
 static void look(struct bring *b, const char *path)

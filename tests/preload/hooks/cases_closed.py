@@ -142,6 +142,17 @@ for ordinal in (0, 3):
         rank.equal(os.path.realpath(peer.triton), os.path.join(peer.root, 'triton', '0'), 'one directory for all ordinals')
 
 
+@closed('a kernel of which a file is missing has the others', hooks='stat')
+def incomplete(rank, theirs):
+    theirs.kernel()
+    os.unlink(os.path.join(kernel_folder(rank, theirs), 'kernel.source'))
+    theirs.close()
+    peer = theirs.start(0)
+    rank.equal(finds_kernel(rank, peer), True, 'what it saw')
+    names = sorted([*CHILDREN, os.path.basename(rank.told['group'])])
+    rank.equal(sorted(rank.names(kernel_folder(rank, peer))), [name for name in names if name != 'kernel.source'], 'names')
+
+
 @closed("a result of autotuning, by a name that another ordinal's rank has given to it", hooks='open stat')
 def result(rank, theirs):
     theirs.fill('fx')
@@ -160,19 +171,22 @@ def result(rank, theirs):
 def others(rank, theirs):
     write(os.path.join(theirs.root, 'ab', 'cabc.so'), b'\x7fELF any library')
     write(os.path.join(theirs.root, 'ab', 'cabc.cpp'), b'int main() {}')
+    write(os.path.join(theirs.root, 'locks', 'cabc.lock'), b'')
     os.symlink('cabc.cpp', os.path.join(theirs.root, 'ab', 'link.cpp'))
     os.mkfifo(os.path.join(theirs.root, 'ab', 'pipe'))
     theirs.close()
     peer = theirs.start(3)
     peer.ask('hash', rank.told['details']['3']['fx'])
-    for name, there in {'ab': False, 'ab/pipe': False, 'ab/nothing': False, '../x': False, 'ab/../ab/cabc.so': False,
+    for name, there in {'ab': False, 'ab/pipe': False, 'ab/nothing': False, 'locks/cabc.lock': False, '../x': False, 'ab/../ab/cabc.so': False,
                         '.rankshare-source/ab/cabc.so': True, 'ab/cabc.so': True, 'ab/link.cpp': True}.items():
         rank.equal(peer.ask('exists', os.path.join(peer.root, name)), there, name)
     out = os.path.join(peer.root, 'out')
     for name, data in {'cabc.so': b'\x7fELF any library', 'link.cpp': b'int main() {}', 'cabc.cpp': b'int main() {}'}.items():
         rank.equal(peer.ask('read', os.path.join(peer.root, 'ab', name), out), len(data), name)
         rank.equal(read_raw(out), data, name)
-    rank.equal(rank.names(os.path.join(peer.root, 'ab')), ['cabc.cpp', 'cabc.so', 'link.cpp'], 'what was copied')
+    rank.equal(rank.names(os.path.join(peer.root, 'ab')), ['cabc.cpp', 'cabc.so', 'link.cpp'], 'what was found')
+    # Its owner may be writing it: what is read is what lies there now.
+    rank.check(os.path.islink(os.path.join(peer.root, 'ab', 'cabc.so')), 'a copy')
 
 
 @closed('an entry with a path into a third directory is copied as it is')
