@@ -7,7 +7,10 @@
 #include "tool.h"
 #include "view.h"
 
+#include "store/payload.h"
+
 #include <errno.h>
+#include <unistd.h>
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -25,8 +28,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Says what is wrong with group number I; false: nothing. */
-static bool is_damaged(struct rs_store *store, unsigned i, size_t *whole, size_t *lacking)
+/* By `rankshare clear', while it is read: what is left of it says nothing. */
+static bool is_removed(const struct rs_store *store)
+{
+    struct stat found;
+    int fd = rs_segment_open(store, false, &found);
+
+    if (fd >= 0)
+        close(fd);
+    return fd < 0;
+}
+
+/* Says what is wrong with group number I; false: nothing, or *GONE. */
+static bool is_damaged(struct rs_store *store, unsigned i, size_t *whole, size_t *lacking,
+                       bool *gone)
 {
     struct rs_artifact_view view = {0};
     char part[RS_PART_NAME_MAX], key[STORE_KEY_MAX];
@@ -37,6 +52,9 @@ static bool is_damaged(struct rs_store *store, unsigned i, size_t *whole, size_t
         *lacking += state == RS_ARTIFACT_LACKS;
         return false;
     }
+    *gone = is_removed(store);
+    if (*gone)
+        return false;
     (void)rs_artifact_view(store, i, &view);
     tool_progress_over();
     printf("WRONG  %s %s: %s%s\n", rs_kind_name(view.key.kind), store_key(key, &view.key.key),
@@ -68,14 +86,20 @@ static int verify(struct rs_store *store)
     char count[FORMAT_MAX];
     size_t whole = 0, lacking = 0, damaged = 0;
     unsigned top = rs_artifact_top(store), wrong;
+    bool gone = false;
 
     if (rs_store_check(store) != RS_STORE_OK) {
         printf("WRONG  %s\n", rs_store_status_text(RS_STORE_CONTENT));
         return TOOL_WRONG;
     }
-    for (unsigned i = 0; i < top; i++) {
-        damaged += is_damaged(store, i, &whole, &lacking);
+    for (unsigned i = 0; i < top && !gone; i++) {
+        damaged += is_damaged(store, i, &whole, &lacking, &gone);
         tool_progress(i + 1, top);
+    }
+    if (gone || is_removed(store)) {
+        tool_progress_over();
+        puts("the segment was removed while it was read");
+        return TOOL_UNREADABLE;
     }
     wrong = check_index(store);
     printf("%s artifact%s whole", format_count(count, whole), whole == 1 ? "" : "s");

@@ -3,6 +3,10 @@
 import os
 import re
 import shutil
+import subprocess
+import time
+
+from harness import Skip
 
 ONE = {"fx_entry": 1, "aot_entry": 1, "triton_group": 3, "best_config": 1, "bundle": 1}
 
@@ -61,6 +65,22 @@ def cases(context):
         assert shown.endswith("[%s] 7 of 7\r\n" % ("#" * 40)) and "] 3 of 7" in shown, repr(shown)
 
     yield "warm, verify: a bar on a terminal", bar
+
+    def cleared():
+        """What is left of a segment that is removed meanwhile is not damaged."""
+        if not shutil.which("strace"):
+            raise Skip("no strace")
+        name, _ = context.segment("cleared", fill=False)
+        context.expect(0, "warm", "--segment", name, cache("cleared"), out=r"^6 artifacts read in")
+        slowly = ["strace", "-q", "-o", "/dev/null", "-e", "trace=pread64", "-e", "inject=pread64:delay_enter=1500000:when=3"]
+        verify = subprocess.Popen([*slowly, context.program, "verify", "--segment", name], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, env=context.environment())
+        time.sleep(0.5)
+        context.expect(0, "clear", "--segment", name)
+        said = verify.communicate(timeout=60)[0]
+        assert verify.returncode == 2 and said == "the segment was removed while it was read\n", (verify.returncode, said)
+
+    yield "verify: a segment that is removed meanwhile", cleared
 
     def inspected():
         """A key of ls, or its beginning, shows the files behind it."""
