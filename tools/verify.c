@@ -4,10 +4,9 @@
  */
 #include "format.h"
 #include "store.h"
+#include "store/payload.h"
 #include "tool.h"
 #include "view.h"
-
-#include "store/payload.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -122,6 +122,13 @@ int rs_place(struct rs_where *to, const struct rs_pieces *pieces, const struct s
     return error;
 }
 
+int rs_place_bytes(struct rs_where *to, struct rs_bytes bytes, enum rs_place_how how)
+{
+    struct iovec piece = {(void *)(uintptr_t)bytes.data, bytes.size};
+    struct rs_pieces pieces = {&piece, 1, bytes.size};
+    return rs_place(to, &pieces, NULL, how);
+}
+
 bool rs_place_native_error(int error)
 {
     switch (error) {

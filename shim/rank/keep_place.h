@@ -23,6 +23,9 @@ enum rs_place_how {
 int rs_place(struct rs_where *to, const struct rs_pieces *pieces, const struct stat *like,
              enum rs_place_how how);
 
+/* The same for BYTES as a new file. */
+int rs_place_bytes(struct rs_where *to, struct rs_bytes bytes, enum rs_place_how how);
+
 /* Whether ERROR is one that the program's own rename or link would have met, too: the place can't
  * take a file of any content. */
 bool rs_place_native_error(int error);

@@ -268,6 +268,15 @@ void rs_torch_key_set(const uint8_t key[32])
     }
 }
 
+bool rs_torch_key(uint8_t key[32])
+{
+    if (atomic_load(&torch_key_state) != 2) {
+        return false;
+    }
+    memcpy(key, torch_key, sizeof(torch_key));
+    return true;
+}
+
 static _Atomic(int) torch_minor;
 
 void rs_torch_minor_set(int minor)
@@ -278,15 +287,6 @@ void rs_torch_minor_set(int minor)
 int rs_torch_minor(void)
 {
     return atomic_load_explicit(&torch_minor, memory_order_relaxed);
-}
-
-bool rs_torch_key(uint8_t key[32])
-{
-    if (atomic_load(&torch_key_state) != 2) {
-        return false;
-    }
-    memcpy(key, torch_key, sizeof(torch_key));
-    return true;
 }
 
 void rs_known_forked(void)

@@ -29,12 +29,19 @@ static struct {
 static struct rs_redirect redirects[VARIABLES];
 _Atomic(int) rs_redirects;
 
+enum { SOURCE_MAX = RS_TEXT_MAX + sizeof(RS_PRIVATE_SOURCE) + 1 };
+
+static void link_of(const char *path, char link[SOURCE_MAX])
+{
+    snprintf(link, SOURCE_MAX, "%s/%s", path, RS_PRIVATE_SOURCE);
+}
+
 /* The directory PATH stands in for, if it is a private one; its length, else 0. */
 static size_t source_of(const char *path, char *from, size_t size)
 {
-    char link[RS_TEXT_MAX + sizeof(RS_PRIVATE_SOURCE) + 1];
+    char link[SOURCE_MAX];
     struct stat st;
-    snprintf(link, sizeof(link), "%s/%s", path, RS_PRIVATE_SOURCE);
+    link_of(path, link);
     ssize_t length = rs_sys_readlinkat(AT_FDCWD, link, from, size - 1);
     bool ours = length > 0 && from[0] == '/' && (size_t)length < size - 1 &&
                 rs_sys_fstatat(AT_FDCWD, path, &st, 0) == 0 && st.st_uid == rs_sys_geteuid();
@@ -91,8 +98,8 @@ static bool make(const char *from, char *path, size_t size)
  * one name (a hash) are told apart by it. */
 static bool claim(const char *from, const char *path)
 {
-    char link[RS_TEXT_MAX + sizeof(RS_PRIVATE_SOURCE) + 1], was[RS_TEXT_MAX];
-    snprintf(link, sizeof(link), "%s/%s", path, RS_PRIVATE_SOURCE);
+    char link[SOURCE_MAX], was[RS_TEXT_MAX];
+    link_of(path, link);
     (void)rs_sys_symlinkat(from, AT_FDCWD, link);
     return source_of(path, was, sizeof(was)) && strcmp(was, from) == 0 &&
            allows(path, R_OK | W_OK | X_OK);

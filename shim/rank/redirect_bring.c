@@ -108,9 +108,8 @@ static bool place(struct bring *b, const struct rs_pieces *pieces)
 
 static bool place_bytes(struct bring *b, struct rs_bytes bytes)
 {
-    struct iovec piece = {(void *)(uintptr_t)bytes.data, bytes.size};
-    struct rs_pieces pieces = {&piece, 1, bytes.size};
-    return place(b, &pieces);
+    int error = make_directories(b) ? rs_place_bytes(&b->to, bytes, RS_PLACE_NEW) : errno;
+    return error == 0 || error == EEXIST;
 }
 
 static bool bring_file(struct bring *b)

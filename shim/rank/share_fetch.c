@@ -203,15 +203,13 @@ static bool bring_result(struct fetch *f, const struct rs_artifact_key *key)
         !load(f, part, &bytes) || f->to->root + 1 + size >= sizeof(f->to->path)) {
         return false;
     }
-    struct iovec piece = {(void *)(uintptr_t)bytes.data, bytes.size};
-    struct rs_pieces pieces = {&piece, 1, bytes.size};
     memcpy(f->to->path + f->to->root + 1, f->name, size + 1);
     f->to->name = (size_t)(strrchr(f->to->path, '/') - f->to->path) + 1;
     f->folder = f->to->name - 1;
     f->to->path[f->folder] = '\0';
     bool made = make_directories(f);
     f->to->path[f->folder] = '/';
-    int error = made ? rs_place(f->to, &pieces, NULL, RS_PLACE_NEW) : errno;
+    int error = made ? rs_place_bytes(f->to, bytes, RS_PLACE_NEW) : errno;
     return error == 0 || error == EEXIST;
 }
 

@@ -139,12 +139,10 @@ static bool link_as(const struct names *names, int fromfd, const char *from, con
 static bool copy_as(const struct names *names, struct rs_where *where, const struct result *result,
                     bool over)
 {
-    struct iovec piece = {(void *)(uintptr_t)result->bytes.data, result->bytes.size};
-    struct rs_pieces pieces = {&piece, 1, result->bytes.size};
     const char *name = where->path + where->root + 1;
     char folder[4] = {name[0], name[1], '\0'};
     return (rs_sys_mkdirat(names->root, folder, 0777) == 0 || errno == EEXIST) &&
-           rs_place(where, &pieces, NULL, over ? RS_PLACE_OVER : RS_PLACE_NEW) == 0;
+           rs_place_bytes(where, result->bytes, over ? RS_PLACE_OVER : RS_PLACE_NEW) == 0;
 }
 
 /* The shared RESULT gets this rank's name, too. */

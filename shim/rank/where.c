@@ -44,22 +44,17 @@ static bool same_directory(const char *root, const char *path, const struct iden
     return identify(AT_FDCWD, root, &other) && other.dev == id->dev && other.ino == id->ino;
 }
 
-/* RANKSHARE_ROOTS: directories that hold either kind of cache. */
+/* Directories that hold either kind of cache: those of RANKSHARE_ROOTS, and those for which a
+ * private one stands in (a program that has its path from elsewhere must see there what it would
+ * see without that). */
 static bool extra_root(const char *path, const struct identity *id)
 {
+    const struct rs_redirect *r;
     for (const char *root = rs_config.roots; *root; root += strlen(root) + 1) {
         if (same_directory(root, path, id)) {
             return true;
         }
     }
-    return false;
-}
-
-/* A directory for which a private one stands in: a program that has its path from elsewhere must
- * see there what it would see without that. */
-static bool redirected(const char *path, const struct identity *id)
-{
-    const struct rs_redirect *r;
     for (int i = 0; (r = rs_redirect_at(i)) != NULL; i++) {
         if (same_directory(r->from, path, id)) {
             return true;
@@ -96,7 +91,7 @@ static bool triton_default(const char *path, const struct identity *id)
 static bool managed_inductor(const char *path, const struct identity *id)
 {
     const char *root = rs_env_get(RS_ENV_TORCHINDUCTOR_CACHE_DIR);
-    return (root && same_directory(root, path, id)) || extra_root(path, id) || redirected(path, id);
+    return (root && same_directory(root, path, id)) || extra_root(path, id);
 }
 
 /* <inductor root>/triton/<k>: PATH without its last two components is an Inductor root. */
@@ -126,7 +121,7 @@ static bool managed_triton(char *path, const struct identity *id)
 {
     const char *root = rs_env_get(RS_ENV_TRITON_CACHE_DIR);
     return (root && same_directory(root, path, id)) || below_inductor(path) ||
-           triton_default(path, id) || extra_root(path, id) || redirected(path, id);
+           triton_default(path, id) || extra_root(path, id);
 }
 
 /* Roots in which this process looked for a key that it made canonical: whatever the settings say,

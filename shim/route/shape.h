@@ -24,8 +24,8 @@ enum rs_shape {
     RS_SHAPE_TRITON_TMP,   /* <triton root>/tmp.<uuid>: a bundle on its way to <key> */
     RS_SHAPE_TRITON_LINK,  /* <root>/triton/<ordinal or None> */
     RS_SHAPE_TRITON_TUNED, /* <triton root>/<key>/<name>.autotune.json */
-    RS_SHAPE_CONFIG,       /* <root>/<xx>/<key>.best_config: an autotuning result; or, in torch 2.4
-                              and 2.5,       <root>/<xx>/<kernel>.best_config */
+    RS_SHAPE_CONFIG,       /* <root>/<xx>/<key>.best_config: an autotuning result; in torch 2.4 and
+                              2.5 <root>/<xx>/<kernel>.best_config */
 };
 
 struct rs_parts {

@@ -18,6 +18,15 @@ def foreign_results(entry, cache):
     return [path for path in RESULT.findall(entry.read_bytes()) if not path.startswith(f"{cache}/".encode())]
 
 
+def clean(test, cache):
+    """Nothing is left over in CACHE, and no entry leads out of it."""
+    left = look.leftovers(cache)
+    test.expect(not left, f"left behind: {left[:3]}")
+    for entry in filter(lambda path: path.is_file(), (cache / "fxgraph").rglob("*")):
+        foreign = foreign_results(entry, cache)
+        test.expect(not foreign, f"{entry} names {foreign[:2]}")
+
+
 def directories(test):
     """One miss per graph in the job; the ranks' directories then hold the same keys, and the next job needs no more."""
     if test.mode != "shared":
@@ -34,11 +43,7 @@ def directories(test):
     keys = [look.keys(cache, "fx") for cache in caches]
     test.expect(keys[0] and all(each == keys[0] for each in keys), f"other keys in each directory: {keys}")
     for cache in caches:
-        left = look.leftovers(cache)
-        test.expect(not left, f"left behind: {left[:3]}")
-        for entry in filter(lambda path: path.is_file(), (cache / "fxgraph").rglob("*")):
-            foreign = foreign_results(entry, cache)
-            test.expect(not foreign, f"{entry} names {foreign[:2]}")
+        clean(test, cache)
 
 
 def read_in(test):
@@ -86,11 +91,7 @@ def read_only(test):
     test.expect(test.stats.total()["redirect_failed"] == 0, "not all could be copied")
     (own,) = private.glob("cache-*")
     test.expect(look.keys(theirs, "fx") < look.keys(own, "fx"), f"{own} lacks keys of {theirs}")
-    left = look.leftovers(own)
-    test.expect(not left, f"left behind: {left[:3]}")
-    for entry in filter(lambda path: path.is_file(), (own / "fxgraph").rglob("*")):
-        foreign = foreign_results(entry, own)
-        test.expect(not foreign, f"{entry} names {foreign[:2]}")
+    clean(test, own)
 
 
 def read_only_cpu(test):

@@ -13,7 +13,7 @@ from rank import Skipped
 class Names:
     """The result of the recorded graph's first kernel under this rank's name and under the shared one."""
 
-    def __init__(self, rank, opened=True):
+    def __init__(self, rank, opened=True, paths=paths):
         if opened:
             with open(rank.fx, 'rb') as entry:
                 rank.equal(entry.read(), rank.fx_view, 'the graph')

@@ -5,7 +5,7 @@ import os
 
 from cases import case
 from cases_aot import pretend
-from cases_tuned import HALF, MINE, OTHER, REFINED, THEIRS
+from cases_tuned import HALF, MINE, OTHER, REFINED, THEIRS, Names
 from configs import KERNEL, load
 from fixture import name51
 from rank import read_raw
@@ -23,29 +23,17 @@ def path_of(version, file):
     return '%s/%s.best_config' % (file[1:3], hashlib.sha256((file + '.py:').encode()).hexdigest())
 
 
-class Names:
-    """The first kernel's result under this rank's name and under cuda:0's, once the graph was read."""
+class Old(Names):
+    """The names that VERSION gives, once the graph was read."""
 
     def __init__(self, rank, version):
         pretend(version)
         for label in ('aot', 'fx'):
             rank.hash(label)
-        with open(rank.fx, 'rb') as entry:
-            rank.equal(entry.read(), rank.fx_view, 'the graph')
-        self.rank = rank
-        self.own, self.shared = (os.path.join(rank.root, path_of(version, files(rank.told, n)[0])) for n in (rank.ordinal, 0))
-
-    def put(self, own=None, shared=None):
-        for path, data in ((self.own, own), (self.shared, shared)):
-            if data is not None:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                self.rank.put(path, data)
+        super().__init__(rank, paths=lambda told, ordinal: [path_of(version, file) for file in files(told, ordinal)])
 
     def disk(self, own, shared):
-        self.rank.equal((self.rank.disk(self.own), self.rank.disk(self.shared)), (own, shared), 'the disk')
-        folders = {os.path.dirname(path) for path in (self.own, self.shared)}
-        names = [name for folder in folders if os.path.isdir(folder) for name in self.rank.names(folder)]
-        self.rank.equal([name for name in names if not name.endswith('.best_config')], [], 'left over')
+        super().disk(own, shared)
         self.rank.check(None in (own, shared) or os.stat(self.own).st_ino != os.stat(self.shared).st_ino, 'one file')
 
 
@@ -54,7 +42,7 @@ for version in ('2.4.1', '2.6.0'):
         def add(function, version=version):
             @case(hooks, '%s: %s' % (version, title), hashed=(), **more)
             def run(rank):
-                function(rank, Names(rank, version))
+                function(rank, Old(rank, version))
             return function
         return add
 

@@ -5,20 +5,20 @@
  * page lies below the stack, so whoever needs more than is left ends the program. Prints what they
  * saw.
  */
+#include "small.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINES = 20, PAINT = 0xa5 };
+enum { LINES = 20 };
 static char entry[PATH_MAX], directory[PATH_MAX], temporary[PATH_MAX + 16];
 static const char strange[] = "__grp__no_such_kernel.json";
 static long seen[LINES];
@@ -100,36 +100,6 @@ static void *stores(void *unused)
     return NULL;
 }
 
-/* Runs WORK on a stack of SIZE bytes; how many of them were used goes to standard error when asked
- * for. */
-static int run(void *(*work)(void *), size_t size)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    pthread_attr_t attributes;
-    pthread_t thread;
-    char *memory =
-        mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) {
-        return 1;
-    }
-    memset(memory + page, PAINT, size);
-    pthread_attr_init(&attributes);
-    if (pthread_attr_setstack(&attributes, memory + page, size) != 0 ||
-        pthread_create(&thread, &attributes, work, NULL) != 0) {
-        return 1;
-    }
-    pthread_join(thread, NULL);
-    if (getenv("SMALLSTACK_MEASURE")) {
-        size_t untouched = page;
-        while (memory[untouched] == (char)PAINT) {
-            untouched++;
-        }
-        fprintf(stderr, "%zu of %zu bytes left\n", untouched - page, size);
-    }
-    munmap(memory, size + page);
-    return 0;
-}
-
 int main(int count, char **arguments)
 {
     if (count != 2) {
@@ -142,7 +112,8 @@ int main(int count, char **arguments)
     mkdir("triton", 0700);
     copy_entry();
     size_t size = (size_t)sysconf(_SC_THREAD_STACK_MIN);
-    if (run(stats, size) || run(opens, size) || run(directories, size) || run(stores, size)) {
+    if (run_small(stats, size) || run_small(opens, size) || run_small(directories, size) ||
+        run_small(stores, size)) {
         return 4;
     }
     for (int i = 0; i < LINES; i++) {
