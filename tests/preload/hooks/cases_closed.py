@@ -319,7 +319,9 @@ def users(rank, theirs):
     os.mkdir(private, 0o700)
     os.chown(private, 65534, 65534)
     tell = 'import os; print(os.environ["TORCHINDUCTOR_CACHE_DIR"])'
-    for folder, command in ((theirs.root, (sys.executable, '-c', tell)), (private, (sys.executable, '-c', tell))):
+    # sys.executable may be in a home directory that is closed to others.
+    command = ('/usr/bin/python3' if os.path.exists('/usr/bin/python3') else sys.executable, '-c', tell)
+    for folder in (theirs.root, private):
         done = subprocess.run([sys.executable, '-c', DROP, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=dict(os.environ, TORCHINDUCTOR_CACHE_DIR=folder, RANKSHARE_DIR=private), universal_newlines=True)
         if done.returncode:
