@@ -60,6 +60,11 @@ void rs_keep_writing(int dirfd, const char *path);
 /* mkdir of triton/<ordinal>: true when it was answered (*RESULT, errno). */
 bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result);
 
+/* Makes the directories of PATH behind its first ROOT bytes and down to END bytes, as the program
+ * would: LINKS where triton/<ordinal> may be one of them. PATH is as it was on return. False, and
+ * errno, at the first that is neither there nor can be made. */
+bool rs_keep_mkdirs(char *path, size_t root, size_t end, bool links);
+
 /* Whether PATH is such a link: to a program that made a directory there, lstat says directory.
  * readlink is left alone, since a directory's listing calls it a link, and shutil.copytree then
  * reads where it leads. errno is preserved. */

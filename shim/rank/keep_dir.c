@@ -75,6 +75,27 @@ bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result)
     return true;
 }
 
+bool rs_keep_mkdirs(char *path, size_t root, size_t end, bool links)
+{
+    for (size_t at = root + 1; at <= end; at++) {
+        char was = path[at];
+        int result;
+        if (was != '/' && was != '\0') {
+            continue;
+        }
+        path[at] = '\0';
+        if (!links || !rs_keep_mkdir(AT_FDCWD, path, 0777, &result)) {
+            result = rs_sys_mkdirat(AT_FDCWD, path, 0777);
+        }
+        bool there = result == 0 || errno == EEXIST;
+        path[at] = was;
+        if (!there) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool rs_keep_is_link(int dirfd, const char *path)
 {
     struct rs_where where;

@@ -62,28 +62,13 @@ static bool find(struct bring *b, const char *suffix, mode_t *mode)
 /* ---- its copy ---------------------------------------------------------------------------------
  */
 
-/* The directories above TO, as the program would make them: triton/<ordinal> is a link. (Who makes
- * it needs a path on the stack; below it no entry lies, whose rewriting needs more.) */
+/* The directories above TO. Who makes triton/<ordinal> a link needs a path on the stack; elsewhere
+ * none lies, and an entry's rewriting needs that stack. */
 static bool make_directories(struct bring *b)
 {
-    char *path = b->to.path;
-    bool kernel = rs_private_kernel(path + b->redirect->to_size) != NULL;
-    for (size_t at = b->redirect->to_size + 1; at < b->to.name; at++) {
-        int result;
-        if (path[at] != '/') {
-            continue;
-        }
-        path[at] = '\0';
-        if (!kernel || !rs_keep_mkdir(AT_FDCWD, path, 0777, &result)) {
-            result = rs_sys_mkdirat(AT_FDCWD, path, 0777);
-        }
-        bool there = result == 0 || errno == EEXIST;
-        path[at] = '/';
-        if (!there) {
-            return false;
-        }
-    }
-    return true;
+    size_t root = b->redirect->to_size;
+    bool links = rs_private_kernel(b->to.path + root) != NULL;
+    return rs_keep_mkdirs(b->to.path, root, b->to.name - 1, links);
 }
 
 /* Whoever opens a pipe, and be it for a moment, lets its writers in. */

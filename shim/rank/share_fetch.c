@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/keep.h"
 #include "rank/keep_place.h"
 #include "rank/node.h"
 #include "rank/parcel.h"
@@ -117,25 +118,6 @@ static bool move_entry(struct fetch *f, unsigned i, enum rs_kind kind)
     return kind != RS_KIND_aot_entry || graphs_there(f, &report);
 }
 
-/* Makes the directories below the root on the way to the entry. */
-static bool make_directories(struct fetch *f)
-{
-    char *path = f->to->path;
-    for (size_t at = f->to->root + 1; at <= f->folder; at++) {
-        char was = path[at];
-        if (was != '/' && was != '\0') {
-            continue;
-        }
-        path[at] = '\0';
-        bool there = rs_sys_mkdirat(AT_FDCWD, path, 0777) == 0 || errno == EEXIST;
-        path[at] = was;
-        if (!there) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool place_entry(struct fetch *f, unsigned i)
 {
     const char *name = f->artifact.parts[i].name;
@@ -148,6 +130,12 @@ static bool place_entry(struct fetch *f, unsigned i)
     f->to->name = f->folder + 1;
     int error = rs_place(f->to, &f->entries[i], NULL, RS_PLACE_NEW);
     return error == 0 || error == EEXIST;
+}
+
+/* The directories below the root on the way to the entry. */
+static bool make_directories(struct fetch *f)
+{
+    return rs_keep_mkdirs(f->to->path, f->to->root, f->folder, false);
 }
 
 /* All entries of the key, or none where one can't be moved. */
@@ -206,10 +194,7 @@ static bool bring_result(struct fetch *f, const struct rs_artifact_key *key)
     memcpy(f->to->path + f->to->root + 1, f->name, size + 1);
     f->to->name = (size_t)(strrchr(f->to->path, '/') - f->to->path) + 1;
     f->folder = f->to->name - 1;
-    f->to->path[f->folder] = '\0';
-    bool made = make_directories(f);
-    f->to->path[f->folder] = '/';
-    int error = made ? rs_place_bytes(f->to, bytes, RS_PLACE_NEW) : errno;
+    int error = make_directories(f) ? rs_place_bytes(f->to, bytes, RS_PLACE_NEW) : errno;
     return error == 0 || error == EEXIST;
 }
 
