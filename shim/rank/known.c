@@ -14,8 +14,8 @@
  * all unknown keys suspect. */
 enum { SLOTS = 8192, PROBES = 16 };
 
-/* A seqlock per slot: odd while it is being written. A child forked in the middle of a write finds
- * an odd number for ever and passes the slot over. */
+/* A seqlock per slot: odd while it is being written. In a child forked in the middle of a write it
+ * is odd for ever, so rs_known_forked() empties such slots. */
 struct known_slot {
     _Atomic(uint32_t) sequence;
     _Atomic(uint64_t)
@@ -24,6 +24,7 @@ struct known_slot {
 };
 
 static struct known_slot slots[SLOTS];
+static _Atomic(unsigned) writers; /* threads that are about to write a slot */
 
 static _Atomic(bool) forgot;
 static _Atomic(bool) moved;
@@ -79,22 +80,37 @@ static struct rs_known unpack(uint64_t word)
     return what;
 }
 
-/* Reads one slot; false when it is empty, holds another key or is being written. */
-static bool read_slot(struct known_slot *slot, const struct rs_key *key, uint64_t *what)
+/* What a slot holds. BUSY: it is being written, and nobody can tell. */
+enum holds { OTHER, MINE, BUSY };
+
+static enum holds try_slot(struct known_slot *slot, const struct rs_key *key, uint64_t *what)
 {
     uint64_t words[4], mine[4];
     memcpy(mine, key->bytes, sizeof(mine));
     uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-    if (before == 0 || before & 1) {
-        return false;
+    if (before & 1) {
+        return BUSY;
     }
     for (int i = 0; i < 4; i++) {
         words[i] = atomic_load_explicit(&slot->key[i], memory_order_relaxed);
     }
     *what = atomic_load_explicit(&slot->what, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&slot->sequence, memory_order_relaxed) == before &&
-           memcmp(words, mine, sizeof(mine)) == 0;
+    if (atomic_load_explicit(&slot->sequence, memory_order_relaxed) != before) {
+        return BUSY;
+    }
+    return before != 0 && memcmp(words, mine, sizeof(mine)) == 0 ? MINE : OTHER;
+}
+
+/* A write takes nanoseconds, unless its thread is put to sleep in the middle. */
+static enum holds read_slot(struct known_slot *slot, const struct rs_key *key, uint64_t *what)
+{
+    enum { TRIES = 200 };
+    enum holds holds = BUSY;
+    for (int i = 0; holds == BUSY && i < TRIES; i++) {
+        holds = try_slot(slot, key, what);
+    }
+    return holds;
 }
 
 static bool write_slot(struct known_slot *slot, uint32_t before, const struct rs_key *key,
@@ -102,16 +118,19 @@ static bool write_slot(struct known_slot *slot, uint32_t before, const struct rs
 {
     uint64_t words[4];
     memcpy(words, key->bytes, sizeof(words));
-    if (before & 1 || !atomic_compare_exchange_strong(&slot->sequence, &before, before + 1)) {
-        return false;
+    atomic_fetch_add(&writers, 1);
+    bool taken =
+        !(before & 1) && atomic_compare_exchange_strong(&slot->sequence, &before, before + 1);
+    if (taken) {
+        atomic_thread_fence(memory_order_release);
+        for (int i = 0; i < 4; i++) {
+            atomic_store_explicit(&slot->key[i], words[i], memory_order_relaxed);
+        }
+        atomic_store_explicit(&slot->what, what, memory_order_relaxed);
+        atomic_store_explicit(&slot->sequence, before + 2, memory_order_release);
     }
-    atomic_thread_fence(memory_order_release);
-    for (int i = 0; i < 4; i++) {
-        atomic_store_explicit(&slot->key[i], words[i], memory_order_relaxed);
-    }
-    atomic_store_explicit(&slot->what, what, memory_order_relaxed);
-    atomic_store_explicit(&slot->sequence, before + 2, memory_order_release);
-    return true;
+    atomic_fetch_sub(&writers, 1);
+    return taken;
 }
 
 /* How little is lost with the slot's key: 0 nothing, KEPT too much. */
@@ -144,7 +163,8 @@ static bool take_slot(const struct rs_key *key, uint64_t what, int most)
     return false;
 }
 
-/* A key that is there already stays where it is: the first one found is the answer. */
+/* A key that is there already stays where it is: the first one found is the answer. It is not
+ * written when it says the same: who reads it at that moment could not tell what it is. */
 static bool take_own_slot(const struct rs_key *key, uint64_t what)
 {
     size_t at = first_slot(key);
@@ -152,7 +172,8 @@ static bool take_own_slot(const struct rs_key *key, uint64_t what)
     for (size_t i = 0; i < PROBES; i++) {
         struct known_slot *slot = &slots[(at + i) % SLOTS];
         uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-        if (read_slot(slot, key, &old) && write_slot(slot, sequence, key, what)) {
+        if (read_slot(slot, key, &old) == MINE &&
+            (old == what || write_slot(slot, sequence, key, what))) {
             return true;
         }
     }
@@ -196,14 +217,15 @@ struct rs_known rs_known_find(const struct rs_key *key)
 {
     size_t at = first_slot(key);
     uint64_t what;
+    bool suspect = atomic_load_explicit(&forgot, memory_order_relaxed);
     for (size_t i = 0; i < PROBES; i++) {
-        if (read_slot(&slots[(at + i) % SLOTS], key, &what) &&
-            (what >> 24 & 0xff) == atomic_load(&generation)) {
+        enum holds holds = read_slot(&slots[(at + i) % SLOTS], key, &what);
+        if (holds == MINE && (what >> 24 & 0xff) == atomic_load(&generation)) {
             return unpack(what);
         }
+        suspect |= holds == BUSY;
     }
-    enum rs_treatment unknown =
-        atomic_load_explicit(&forgot, memory_order_relaxed) ? RS_TREAT_FORGOTTEN : RS_TREAT_UNKNOWN;
+    enum rs_treatment unknown = suspect ? RS_TREAT_FORGOTTEN : RS_TREAT_UNKNOWN;
     return (struct rs_known){unknown, RS_KIND_other, NO_ORDINAL, 0};
 }
 
@@ -289,6 +311,19 @@ int rs_torch_minor(void)
     return atomic_load_explicit(&torch_minor, memory_order_relaxed);
 }
 
+/* In a fork child, which has one thread: nobody goes on with what others were writing. */
+static void drop_unfinished(void)
+{
+    if (!atomic_exchange(&writers, 0)) {
+        return;
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        if (atomic_load_explicit(&slots[i].sequence, memory_order_relaxed) & 1) {
+            atomic_store(&slots[i].sequence, 0);
+        }
+    }
+}
+
 void rs_known_forked(void)
 {
     int now = atomic_load(&primary);
@@ -302,5 +337,6 @@ void rs_known_forked(void)
     last_details.treatment = RS_TREAT_UNKNOWN;
     atomic_store(&forgot, false);
     atomic_store(&moved, false);
+    drop_unfinished();
     atomic_fetch_add(&generation, 1);
 }

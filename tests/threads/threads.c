@@ -75,6 +75,22 @@ static bool hashed(struct thread *thread)
     return fine && (!rs_torch_key(same) || memcmp(torch, same, sizeof(same)) == 0);
 }
 
+/* A key that is hashed again is known at each moment, whoever asks. */
+static bool hashed_again(struct thread *thread)
+{
+    enum { KEYS = 3, TIMES = 40 };
+    bool fine = true;
+    for (int i = 0; i < TIMES; i++) {
+        struct rs_key key = key_of(UINT32_MAX - below(thread, KEYS));
+        struct rs_known what = {RS_TREAT_NATIVE, RS_KIND_fx_details, 3, below(thread, 100)};
+        rs_known_add(&key, &what);
+        for (int k = 0; k < TIMES; k++) {
+            fine &= rs_known_find(&key).treatment != RS_TREAT_UNKNOWN;
+        }
+    }
+    return fine;
+}
+
 /* Names of autotuning results, learned and saved in any order: the shared name follows from the
  * own one. */
 static bool tuned(struct thread *thread)
@@ -227,10 +243,15 @@ static const struct {
     const char *name;
     bool (*work)(struct thread *thread);
 } works[] = {
-    {"memory of digests", hashed}, {"names of results", tuned},
-    {"primary ordinal", primary},  {"environment", environment},
-    {"where a path lies", where},  {"arenas", arena},
-    {"segment and events", node},  {"leases", lease},
+    {"memory of digests", hashed},
+    {"a digest once more", hashed_again},
+    {"names of results", tuned},
+    {"primary ordinal", primary},
+    {"environment", environment},
+    {"where a path lies", where},
+    {"arenas", arena},
+    {"segment and events", node},
+    {"leases", lease},
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
 static _Atomic int wrong[WORKS], done[WORKS];
