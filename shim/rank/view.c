@@ -107,7 +107,9 @@ bool rs_write_pieces(int fd, const struct rs_pieces *pieces)
         return false;
     }
     while (next < end) {
-        ssize_t wrote = writev(fd, next, end - next < IOV_MAX ? (int)(end - next) : IOV_MAX);
+        /* libc's writev() would be a cancellation point, which rename() is not. */
+        ssize_t wrote =
+            syscall(SYS_writev, fd, next, end - next < IOV_MAX ? (int)(end - next) : IOV_MAX);
         if (wrote < 0 && errno == EINTR) {
             continue;
         }
