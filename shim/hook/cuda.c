@@ -2,6 +2,7 @@
 #include "hook/cuda.h"
 
 #include "hook/next.h"
+#include "rank/driver.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,7 +60,7 @@ void *rs_cuda_swap(void *handle, const char *name, void *found)
 {
     (void)handle;
     int function = find(name);
-    if (function < 0 || rs_cuda_inside() || !know_libcuda() ||
+    if (function < 0 || rs_driver_inside() || !know_libcuda() ||
         atomic_load_explicit(&libcuda[function], memory_order_relaxed) != found)
         return found;
     return rs_cuda_wrappers[RS_ROAD_DLSYM][function];

@@ -64,8 +64,4 @@ bool rs_cuda_all_devices(unsigned major, unsigned minor);
 /* Another function of libcuda's; NULL: this driver has none. errno is preserved. */
 void *rs_cuda_symbol(const char *name);
 
-/* Whether the calling thread is inside a wrapper's call of the driver. What the driver itself calls
- * and looks up meanwhile is its own affair. */
-bool rs_cuda_inside(void);
-
 #endif

@@ -8,6 +8,7 @@
 #include "hook/cuda_instead.h"
 #include "hook/table.h"
 #include "rank/capture.h"
+#include "rank/driver.h"
 
 enum {
     CUDA_SUCCESS = 0,
@@ -19,22 +20,13 @@ enum {
     CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
 };
 
-/* A driver that calls itself through its exported names, or asks dlsym for them, is not a program
- * that loads something. One byte of thread-local storage. */
-static __thread bool inside;
-
-bool rs_cuda_inside(void)
-{
-    return inside;
-}
-
-/* False: the wrapper is a plain call. */
+/* False: the wrapper is a plain call. A driver that calls itself through its exported names, or
+ * asks dlsym for them, is not a program that loads something. */
 static bool begin(struct rs_cuda_call *call, enum rs_cuda_role role, enum rs_road road,
                   void *caller)
 {
-    if (!rs_on() || inside)
+    if (!rs_on() || !rs_driver_enter())
         return false;
-    inside = true;
     if (role == RS_ROLE_capture)
         rs_capture_note(true);
     *call = (struct rs_cuda_call){.road = road, .caller = caller};
@@ -79,7 +71,7 @@ static void end(struct rs_cuda_call *call, const struct outcome *outcome)
     };
     if (refused(role, outcome->result))
         rs_cuda_capability(&load.major, &load.minor);
-    inside = false;
+    rs_driver_leave();
     switch (role) {
     case RS_ROLE_image:
         rs_loaded_image(&load, outcome->subject);

@@ -10,7 +10,6 @@
 
 #include "base/state.h"
 #include "base/sys.h"
-#include "hook/cuda.h"
 #include "hook/python.h"
 #include "hook/table.h"
 #include "rank/keep.h"
@@ -25,14 +24,12 @@
 #define RS_SLOW static __attribute__((noinline))
 
 /* Whether a path is worth a closer look: the library is on, this is a Python whose hashes we see
- * (nobody else has views or leases), the last component could be a cache's or the path leads to
- * where another directory's files are to be found, and it is not the driver who opens it: while it
- * runs, nobody waits for other ranks. */
+ * (nobody else has views or leases), and the last component could be a cache's or the path leads to
+ * where another directory's files are to be found. */
 static inline bool rs_watch(const char *path)
 {
     RS_MAY_BE_NULL(path);
-    return rs_on() && rs_python_seen() && path &&
-           (rs_shape_maybe(path) || rs_redirect_here(path)) && !rs_cuda_inside();
+    return rs_on() && rs_python_seen() && path && (rs_shape_maybe(path) || rs_redirect_here(path));
 }
 
 static inline bool rs_watch_directory(const char *path)

@@ -4,6 +4,7 @@
 #include "base/sys.h"
 #include "ordinal/flags.h"
 #include "rank/count.h"
+#include "rank/driver.h"
 #include "rank/node.h"
 #include "rank/redirect.h"
 #include "rank/root.h"
@@ -25,6 +26,7 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
     look->op = op;
     look->stage = RS_LOOK_FRESH;
     look->first = look->fetched = false;
+    bool waits = op != RS_LOOK_WRITE && !rs_driver_inside();
     if (op != RS_LOOK_WRITE && rs_redirect_here(path)) {
         rs_redirect_bring(path);
     }
@@ -37,18 +39,18 @@ bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_lo
     case RS_SHAPE_AOT_DIR:
     case RS_SHAPE_AOT_FILE: /* up to 2.7 the look-up is one of <key>/entry */
     case RS_SHAPE_TRITON_GROUP:
-        look->first = op != RS_LOOK_WRITE && rs_known_first_look(&look->where.key, &look->known);
+        look->first = waits && rs_known_first_look(&look->where.key, &look->known);
         break;
     case RS_SHAPE_FX_FILE:
     case RS_SHAPE_TRITON_FILE:
         break;
     case RS_SHAPE_CONFIG:
-        if (op != RS_LOOK_WRITE) {
+        if (waits) {
             rs_tuning_look(&look->where);
         }
         return false;
     case RS_SHAPE_TRITON_TUNED:
-        if (op != RS_LOOK_WRITE) {
+        if (waits) {
             rs_tuning_look_triton(&look->where);
         }
         return false;

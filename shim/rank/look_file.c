@@ -6,6 +6,7 @@
 
 #include "base/sys.h"
 #include "rank/count.h"
+#include "rank/driver.h"
 #include "rank/share.h"
 #include "rank/tuning.h"
 #include "rank/view.h"
@@ -43,9 +44,13 @@ static void note_graph(const struct rs_look *look)
     }
 }
 
-/* A kernel's file is the same for all ranks: only where its bytes come from is to be decided. */
+/* A kernel's file is the same for all ranks: only where its bytes come from is to be decided. The
+ * driver, which is named a file by its path, reads the disk. */
 static void show_file(const struct rs_look *look, int fd)
 {
+    if (rs_driver_inside()) {
+        return;
+    }
     struct rs_arena arena;
     struct rs_bytes bytes;
     int saved = errno;
