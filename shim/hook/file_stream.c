@@ -85,7 +85,8 @@ static FILE *finish_anew(const char *path, FILE *stream)
             errno = error;                                                                         \
             return NULL;                                                                           \
         }                                                                                          \
-        return finish_stream(&look, RS_NEXT(name)(path, mode, stream));                            \
+        stream = RS_NEXT(name)(path, mode, stream);                                                \
+        return op == RS_LOOK_WRITE ? stream : finish_stream(&look, stream);                        \
     }                                                                                              \
     RS_EXPORT FILE *name(const char *path, const char *mode, FILE *stream)                         \
     {                                                                                              \

@@ -4,12 +4,14 @@
 tests/slow is about the same on a file system that is slow.
 """
 import base64
+import ctypes
 import errno
 import json
 import os
 import shutil
 import subprocess
 
+from cases import case
 from cases_apart import Peer, apart, empty, moved, name_of, produced, same_as_shared, warm, write
 from cases_kernels import CHILDREN, group_of, kernel_folder, store_kernel
 from rank import Skipped, read_raw
@@ -208,6 +210,24 @@ def kernel(rank, start):
         reads_kernel(rank, peer)
     counts(rank, peers[0], reads_filled=2)
     counts(rank, peers[1], reads_filled=0)
+
+
+@case('freopen freopen64', 'a file of a kernel is reopened for writing: the file itself', environment=MEMORY)
+def rewritten(rank):
+    path = os.path.join(os.path.dirname(rank.group), 'kernel.cubin')
+    write(path, b'\x7fELF code')
+    write(rank.group, json.dumps({'child_paths': {'kernel.cubin': path}}).encode())
+    for name in (rank.group, path) * 2:
+        with open(name, 'rb') as file:
+            file.read()
+    rank.check(rank.counter('reads_served') > 0, 'nothing was served from memory: the test tests nothing')
+    for name in ('freopen', 'freopen64'):
+        for mode in ('a', 'r+'):
+            stream = ctypes.c_void_p(rank.succeed('fopen', '/dev/null', 'r'))
+            stream = ctypes.c_void_p(rank.succeed(name, path, mode, stream))
+            rank.libc.fputs(mode.encode(), stream)
+            rank.equal(rank.libc.fclose(stream), 0, 'close after mode ' + mode)
+    rank.equal(rank.disk(path), b'r+LF codeaa', 'what is on disk')
 
 
 @apart('a lone file of a kernel is read as it is', directories=1, hooks='open')
