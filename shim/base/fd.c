@@ -3,14 +3,24 @@
 
 #include "base/sys.h"
 
-#include <stdio.h>
+#include <string.h>
 
 /* Names of a descriptor's file, by WAY. /proc/self is the main thread, which shows no descriptors
  * once it has ended while others go on; the other name is missing where /proc is only imitated. */
 enum { NAME_MAX_SIZE = 64, WAYS = 2 };
+
+/* Without snprintf(), which takes some 2 kB of stack: hooks run in signal handlers, too. */
 static void name_of(char name[NAME_MAX_SIZE], int fd, int way)
 {
-    snprintf(name, NAME_MAX_SIZE, "/proc/%s/fd/%d", way == 0 ? "self" : "thread-self", fd);
+    static const char *const directories[WAYS] = {"/proc/self/fd/", "/proc/thread-self/fd/"};
+    char digits[16], *digit = digits + sizeof(digits) - 1;
+    size_t length = strlen(directories[way]);
+    *digit = '\0';
+    for (unsigned left = (unsigned)fd; digit == digits + sizeof(digits) - 1 || left; left /= 10) {
+        *--digit = (char)('0' + left % 10);
+    }
+    memcpy(name, directories[way], length);
+    memcpy(name + length, digit, strlen(digit) + 1);
 }
 
 int rs_fd_reopen(int fd, int flags)

@@ -9,17 +9,21 @@
 /* What to do with an open: nothing, look, or refuse (errno is set). */
 enum open_plan { PLAIN, LOOK, REFUSED };
 
-static enum open_plan plan_open(struct rs_look *look, int dirfd, const char *path, int flags)
+/* Whether the bytes that are there matter: not where they are gone or out of reach. O_CREAT alone
+ * opens what is there. */
+static bool keeps_bytes(int flags)
 {
-    /* No access to the bytes, or the old ones are gone. O_CREAT alone opens what is there. */
-    if (flags & (O_TRUNC | O_PATH) || (flags & O_CREAT && (flags & O_EXCL))) {
-        return PLAIN;
-    }
-    bool writes = (flags & O_ACCMODE) != O_RDONLY;
-    if (writes && flags & O_CREAT && !(flags & O_APPEND) && (flags & O_ACCMODE) == O_WRONLY) {
-        return PLAIN;
-    }
+    return !(flags & (O_TRUNC | O_PATH)) && !(flags & O_CREAT && flags & O_EXCL) &&
+           !(flags & O_CREAT && !(flags & O_APPEND) && (flags & O_ACCMODE) == O_WRONLY);
+}
+
+static enum open_plan plan_open(struct rs_look *look, int dirfd, const char *path, int *flags)
+{
+    bool writes = (*flags & O_ACCMODE) != O_RDONLY;
     if (!rs_look_begin(look, dirfd, path, writes ? RS_LOOK_WRITE : RS_LOOK_OPEN)) {
+        if (rs_keep_is_link(&look->where)) {
+            *flags &= ~O_NOFOLLOW; /* to its program it is a directory */
+        }
         return PLAIN;
     }
     if (writes) {
@@ -52,13 +56,14 @@ static int finish_plain(int dirfd, const char *path, int flags, int fd)
     return fd;
 }
 
-/* CALL is made until the look is content. */
-#define WATCHED(name, declaration, dirfd, path, flags, call)                                       \
-    RS_SLOW int watched_##name declaration                                                         \
+/* CALL is made until the look is content. Two functions: one path is on the stack at a time, for a
+ * handler may run on SIGSTKSZ. */
+#define WATCHED(name, declaration, arguments, dirfd, path, flags, call)                            \
+    RS_SLOW int looked_##name declaration                                                          \
     {                                                                                              \
         struct rs_look look;                                                                       \
         int fd;                                                                                    \
-        switch (plan_open(&look, dirfd, path, flags)) {                                            \
+        switch (plan_open(&look, dirfd, path, &(flags))) {                                         \
         case PLAIN:                                                                                \
             return finish_plain(dirfd, path, flags, call);                                         \
         case REFUSED:                                                                              \
@@ -72,6 +77,11 @@ static int finish_plain(int dirfd, const char *path, int flags, int fd)
             }                                                                                      \
         }                                                                                          \
         return finish_open(&look, fd);                                                             \
+    }                                                                                              \
+    RS_SLOW int watched_##name declaration                                                         \
+    {                                                                                              \
+        return keeps_bytes(flags) ? looked_##name arguments                                        \
+                                  : finish_plain(dirfd, path, flags, call);                        \
     }
 
 /* O_TMPFILE takes a mode too; its bits include O_DIRECTORY, so the whole mask counts. */
@@ -85,8 +95,8 @@ static int finish_plain(int dirfd, const char *path, int flags, int fd)
     }
 
 #define OPEN_HOOK(name, large)                                                                     \
-    WATCHED(name, (const char *path, int flags, mode_t mode), AT_FDCWD, path, flags,               \
-            RS_NEXT(name)(path, flags, mode))                                                      \
+    WATCHED(name, (const char *path, int flags, mode_t mode), (path, flags, mode), AT_FDCWD, path, \
+            flags, RS_NEXT(name)(path, flags, mode))                                               \
     RS_EXPORT int name(const char *path, int flags, ...)                                           \
     {                                                                                              \
         TAKE_MODE(mode, flags)                                                                     \
@@ -100,7 +110,8 @@ static int finish_plain(int dirfd, const char *path, int flags, int fd)
     }
 
 #define OPENAT_HOOK(name, large)                                                                   \
-    WATCHED(name, (int dirfd, const char *path, int flags, mode_t mode), dirfd, path, flags,       \
+    WATCHED(name, (int dirfd, const char *path, int flags, mode_t mode),                           \
+            (dirfd, path, flags, mode), dirfd, path, flags,                                        \
             RS_NEXT(name)(dirfd, path, flags, mode))                                               \
     RS_EXPORT int name(int dirfd, const char *path, int flags, ...)                                \
     {                                                                                              \
@@ -116,7 +127,7 @@ static int finish_plain(int dirfd, const char *path, int flags, int fd)
 
 /* What fortified programs call: no mode, since no O_CREAT. */
 #define OPEN_2_HOOK(name)                                                                          \
-    WATCHED(name, (const char *path, int flags), AT_FDCWD, path, flags,                            \
+    WATCHED(name, (const char *path, int flags), (path, flags), AT_FDCWD, path, flags,             \
             RS_NEXT(name)(path, flags))                                                            \
     RS_EXPORT int name(const char *path, int flags)                                                \
     {                                                                                              \
@@ -127,8 +138,8 @@ static int finish_plain(int dirfd, const char *path, int flags, int fd)
     }
 
 #define OPENAT_2_HOOK(name)                                                                        \
-    WATCHED(name, (int dirfd, const char *path, int flags), dirfd, path, flags,                    \
-            RS_NEXT(name)(dirfd, path, flags))                                                     \
+    WATCHED(name, (int dirfd, const char *path, int flags), (dirfd, path, flags), dirfd, path,     \
+            flags, RS_NEXT(name)(dirfd, path, flags))                                              \
     RS_EXPORT int name(int dirfd, const char *path, int flags)                                     \
     {                                                                                              \
         if (rs_early()) {                                                                          \

@@ -35,7 +35,7 @@ static int finish_stat(struct rs_look *look, int result, mode_t mode, int64_t *s
         int result;                                                                                \
         if (!rs_look_begin(&look, dirfd, path, RS_LOOK_STAT)) {                                    \
             result = real_##name arguments;                                                        \
-            return result == 0 && S_ISLNK(MODE) && rs_keep_is_link(dirfd, path) ? through          \
+            return result == 0 && S_ISLNK(MODE) && rs_keep_is_link(&look.where) ? through          \
                                                                                 : result;          \
         }                                                                                          \
         do {                                                                                       \
@@ -114,6 +114,7 @@ STAT_HOOK(statx, (int dirfd, const char *path, int flags, unsigned mask, struct 
     RS_SLOW int watched_##name declaration                                                         \
     {                                                                                              \
         struct rs_look look;                                                                       \
+        struct stat st; /* a pipe by an entry's name is not opened */                              \
         int64_t size;                                                                              \
         int result;                                                                                \
         if (!rs_look_begin(&look, dirfd, path, RS_LOOK_STAT)) {                                    \
@@ -122,7 +123,8 @@ STAT_HOOK(statx, (int dirfd, const char *path, int flags, unsigned mask, struct 
         do {                                                                                       \
             result = RS_NEXT(name) arguments;                                                      \
         } while (rs_look_again(&look, result == 0));                                               \
-        result = finish_stat(&look, result, S_IFREG, &size);                                       \
+        bool there = result == 0 && rs_sys_fstatat(dirfd, path, &st, 0) == 0;                      \
+        result = finish_stat(&look, result, there ? st.st_mode : 0, &size);                        \
         return result == 0 && mode & W_OK && rs_look_refuse_write(&look) ? -1 : result;            \
     }                                                                                              \
     RS_EXPORT int name declaration                                                                 \

@@ -186,7 +186,7 @@ static enum rs_keep_verdict keep_entry(struct rs_keep *keep, const struct rs_kee
     if (native && (keep->to.shape != RS_SHAPE_AOT_FILE || !rs_known_moved())) {
         return RS_KEEP_PASS;
     }
-    if (call->how == RS_KEEP_RENAME_ODD) {
+    if (call->how == RS_KEEP_RENAME_ODD && call->from) {
         keep->result = -1;
         errno = EINVAL; /* what a file system says that knows no exchange */
         return RS_KEEP_ANSWERED;
@@ -217,11 +217,13 @@ static enum rs_keep_verdict keep_entry(struct rs_keep *keep, const struct rs_kee
     return verdict;
 }
 
-/* Whether PATH is the name of an entry in a managed cache. */
+/* Whether PATH is the name of an entry in a managed cache. With a slash behind it no file can have
+ * it: the kernel knows what to say. */
 static bool entry_place(int dirfd, const char *path, struct rs_where *where, bool *managed)
 {
     *managed = rs_where(dirfd, path, where);
-    return *managed && (where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_AOT_FILE) &&
+    return *managed && path[strlen(path) - 1] != '/' &&
+           (where->shape == RS_SHAPE_FX_FILE || where->shape == RS_SHAPE_AOT_FILE) &&
            rs_shape_entry_name(where->path + where->name);
 }
 

@@ -65,10 +65,10 @@ bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result);
  * errno, at the first that is neither there nor can be made. */
 bool rs_keep_mkdirs(char *path, size_t root, size_t end, bool links);
 
-/* Whether PATH is such a link: to a program that made a directory there, lstat says directory.
- * readlink is left alone, since a directory's listing calls it a link, and shutil.copytree then
- * reads where it leads. errno is preserved. */
-bool rs_keep_is_link(int dirfd, const char *path);
+/* Whether WHERE (rs_where() filled it) is such a link: to a program that made a directory there,
+ * lstat says directory. readlink is left alone, since a directory's listing calls it a link, and
+ * shutil.copytree then reads where it leads. errno is preserved. */
+bool rs_keep_is_link(const struct rs_where *where);
 
 /* rmdir of such a link: true when it was answered. */
 bool rs_keep_rmdir(int dirfd, const char *path, int *result);

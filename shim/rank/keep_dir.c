@@ -11,10 +11,22 @@
 #include <string.h>
 
 /* True when WHERE is a triton/<ordinal> other than "0" itself. */
+static bool is_link_place(const struct rs_where *where)
+{
+    return where->shape == RS_SHAPE_TRITON_LINK && strcmp(where->path + where->name, "0") != 0;
+}
+
+/* The same for PATH; slashes behind it, through which the kernel follows a link, are cut. */
 static bool link_place(int dirfd, const char *path, struct rs_where *where)
 {
-    return rs_where(dirfd, path, where) && where->shape == RS_SHAPE_TRITON_LINK &&
-           strcmp(where->path + where->name, "0") != 0;
+    if (!rs_where(dirfd, path, where)) {
+        return false;
+    }
+    size_t length = strlen(where->path);
+    while (length > where->name && where->path[length - 1] == '/') {
+        where->path[--length] = '\0';
+    }
+    return is_link_place(where);
 }
 
 /* triton/0 beside WHERE; made when it is absent. WHERE's name is changed for the time of the call:
@@ -40,10 +52,6 @@ bool rs_keep_mkdir(int dirfd, const char *path, mode_t mode, int *result)
     int saved = errno;
     if (!link_place(dirfd, path, &where)) {
         return false;
-    }
-    size_t length = strlen(where.path);
-    while (length > where.name && where.path[length - 1] == '/') {
-        where.path[--length] = '\0';
     }
     bool there = rs_sys_fstatat(AT_FDCWD, where.path, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (there && !S_ISLNK(st.st_mode)) {
@@ -96,13 +104,12 @@ bool rs_keep_mkdirs(char *path, size_t root, size_t end, bool links)
     return true;
 }
 
-bool rs_keep_is_link(int dirfd, const char *path)
+bool rs_keep_is_link(const struct rs_where *where)
 {
-    struct rs_where where;
     char target[2];
     int saved = errno;
-    bool is = link_place(dirfd, path, &where) &&
-              rs_sys_readlinkat(AT_FDCWD, where.path, target, sizeof(target)) == 1 &&
+    bool is = is_link_place(where) &&
+              rs_sys_readlinkat(AT_FDCWD, where->path, target, sizeof(target)) == 1 &&
               target[0] == '0';
     errno = saved;
     return is;

@@ -44,7 +44,8 @@ struct rs_look {
     } stage;
 };
 
-/* False: not ours; make the real call and no more. */
+/* False: not ours; make the real call and no more. Then look->where is what rs_where() said of a
+ * path that is no entry. */
 bool rs_look_begin(struct rs_look *look, int dirfd, const char *path, enum rs_look_op op);
 
 /* FOUND: whether the real call succeeded. True: make it again. */

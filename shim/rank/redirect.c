@@ -146,12 +146,13 @@ static void look(char **entry, size_t name, int i)
 
 void rs_redirect_init(char **envp)
 {
+    bool seen[VARIABLES] = {false};
     for (; rs_config.redirect && *envp; envp++) {
         for (int i = 0; i < VARIABLES; i++) {
             size_t length = strlen(variables[i]);
             /* The first of two is the one that getenv finds. */
-            if (!memory[i].text[0] && strncmp(*envp, variables[i], length) == 0 &&
-                (*envp)[length] == '=') {
+            if (!seen[i] && strncmp(*envp, variables[i], length) == 0 && (*envp)[length] == '=') {
+                seen[i] = true;
                 look(envp, length, i);
             }
         }

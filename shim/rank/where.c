@@ -300,6 +300,8 @@ bool rs_where(int dirfd, const char *path, struct rs_where *where)
     }
     if (inside) {
         rs_node_beat();
+    } else {
+        where->shape = RS_SHAPE_NONE;
     }
     errno = saved;
     return inside;

@@ -53,8 +53,8 @@ static inline bool rs_where_leased(const struct rs_where *where)
 bool rs_where_holds_entry(const char *path);
 
 /* Fills WHERE and returns true when PATH (relative to DIRFD) belongs to a managed cache. The root
- * need not hold anything yet, but must exist, except for RS_SHAPE_TRITON_LINK. errno is preserved.
- * Thread and fork safe. */
+ * need not hold anything yet, but must exist, except for RS_SHAPE_TRITON_LINK. On false only the
+ * shape is set, RS_SHAPE_NONE. errno is preserved. Thread and fork safe. */
 bool rs_where(int dirfd, const char *path, struct rs_where *where);
 
 #endif

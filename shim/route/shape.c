@@ -113,6 +113,20 @@ static __attribute__((noinline)) bool in_key_directory(const char *path, const c
            (room > HEX && slash[-HEX - 1] == '/' && is_kernel_key(slash - HEX, HEX));
 }
 
+/* Whether the directory of a name may be a key's without saying so: there is none, or "x/./name".
+ * In a plain spelling in_key_directory() sees it. */
+static bool odd_directory(const char *path, const char *slash)
+{
+    if (!slash || slash == path) {
+        return !slash;
+    }
+    const char *begin = slash;
+    while (begin > path && begin[-1] == '.') {
+        begin--;
+    }
+    return slash - begin <= 2 && (begin == path || begin[-1] == '/');
+}
+
 /* Names that say who they are, and those of which only the length is looked at: hashes in the
  * base64 of Triton's newer keys, in base32 (Inductor's with their letter and without, Triton's
  * older ones) and in hex. */
@@ -132,9 +146,9 @@ static bool cache_name(const char *name, size_t length, const char *path, const 
     case '_':
         return group_name(name, length);
     case '.':
-        return length > 6;
+        return length > 6 && odd_directory(path, slash);
     case 'e':
-        return length == 5 && memcmp(name, "entry", 5) == 0;
+        return length == 5 && memcmp(name, "entry", 5) == 0 && odd_directory(path, slash);
     default:
         return ordinal_name(name, length) && slash && slash - path >= 6 &&
                memcmp(slash - 6, "triton", 6) == 0;

@@ -105,7 +105,12 @@ Test(shape, the_filter_passes_the_common_names)
                                          "/x/3",
                                          "/c/fxgraph/uk/" FX "x/name",
                                          FX "x/name",
-                                         "/c/z" CONTENT "/name"};
+                                         "/c/z" CONTENT "/name",
+                                         "/tmp/.crash_1234",
+                                         "/home/.cache/.12.34.tmp",
+                                         "/..x/.12.34.tmp",
+                                         "x../.12.34.tmp",
+                                         "/src/entry"};
     for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
         cr_assert(!rs_shape_maybe(common[i]), "%s", common[i]);
     }

@@ -309,6 +309,24 @@ def noexec(rank, theirs):
         rank.equal(peer.root == theirs.root, 'noexec' in options, options)
 
 
+@closed('two settings of one name: the first counts, the second stays')
+def twice(rank, theirs):
+    theirs.close()
+    tell = ('import ctypes; e = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"); i = 0\n'
+            'while e[i]:\n if e[i].startswith(b"TORCHINDUCTOR_CACHE_DIR="): print(e[i].decode().partition("=")[2])\n i += 1')
+    start = ('import ctypes, os, sys\nl = [k + b"=" + v for k, v in os.environb.items() if k != b"TORCHINDUCTOR_CACHE_DIR"]\n'
+             'l += [b"TORCHINDUCTOR_CACHE_DIR=" + os.fsencode(v) for v in sys.argv[2:]]\n'
+             'a = [os.fsencode(sys.executable), b"-c", os.fsencode(sys.argv[1])]\n'
+             'make = lambda words: (ctypes.c_char_p * (len(words) + 1))(*words)\n'
+             'ctypes.CDLL(None).execve(a[0], make(a), make(l))')
+    for first, private in (('relative', False), (theirs.root, True)):
+        done = subprocess.run([sys.executable, '-c', start, tell, first, theirs.root], stdout=subprocess.PIPE,
+                              env=dict(os.environ, RANKSHARE_DIR=theirs.private), universal_newlines=True)
+        shown = done.stdout.split()
+        rank.equal(shown[1:], [theirs.root], 'the second setting')
+        rank.equal(shown[0].startswith(theirs.private + '/cache-'), private, 'whether the first one leads away: %s' % shown[0])
+
+
 @closed("another user's directory")
 def users(rank, theirs):
     if os.geteuid():

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 
 import fixture
 from cases import case
@@ -131,7 +132,7 @@ def nonsense(rank):
         rank.check(fd < 0 or read_all(fd) == data, 'other bytes than those on disk')
 
 
-@case('open stat', 'a directory, a FIFO and a dangling link in the place of an entry')
+@case('open stat access', 'a directory, a FIFO and a dangling link in the place of an entry')
 def not_files(rank):
     path = os.path.join(rank.fx_dir, 'd' * 51)
     os.mkdir(path)
@@ -143,6 +144,12 @@ def not_files(rank):
     os.mkfifo(path)
     rank.call('open', path, os.O_RDONLY | os.O_NONBLOCK)  # any answer, but no waiting
     rank.call('stat', path, bytes(256))
+    with subprocess.Popen(['sh', '-c', 'echo text >"$1"', 'sh', path]) as writer:
+        time.sleep(0.3)  # it waits in open()
+        rank.call('access', path, os.R_OK)
+        time.sleep(0.3)
+        rank.equal(writer.poll(), None, 'end of a writer that nobody has let in')
+        rank.equal(subprocess.run(['cat', path], stdout=subprocess.PIPE).stdout, b'text\n', 'what it writes')
 
 
 @case('open', "temporary names of an entry's directory are themselves")

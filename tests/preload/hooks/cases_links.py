@@ -69,6 +69,20 @@ def removes(rank, folder):
     own(rank)
 
 
+def removes_with_slash(rank, folder):
+    """A setting may end in one, through which a link is followed."""
+    shutil.rmtree(folder + '/')
+    rank.check(not os.path.lexists(folder), 'it is still there')
+    os.makedirs(folder)
+    os.rmdir(folder + '//')
+    rank.check(not os.path.lexists(folder), 'it is still there')
+    own(rank)
+
+
+def opens_without_links(rank, folder):
+    os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+
+
 def removes_all(rank, folder):
     shutil.rmtree(rank.root)
     rank.check(not os.path.lexists(rank.root), 'the root is still there')
@@ -120,7 +134,7 @@ def prunes(rank, folder):
     own(rank)
 
 
-for program in (removes, removes_all, walks, resolves, copies, packs, loses_target, prunes):
+for program in (removes, removes_with_slash, opens_without_links, removes_all, walks, resolves, copies, packs, loses_target, prunes):
     @case('lstat rmdir', 'triton/11 in a program that %s' % program.__name__.replace('_', ' '), program=program)
     def used(rank, program):
         folder = own(rank)

@@ -16,6 +16,8 @@ PROGRAMS = (
     ('children.c', (), ('{entry}',), (0, 11)),
     ('rings.c', (), ('{entry}',), (0,)),
     ('strict.c', (), ('{entry}',), ()),
+    ('crash.c', (), ('{root}',), (0, 11)),
+    ('cancelled.c', ('-pthread',), ('{entry}',), (0, 11)),
 )
 
 
@@ -26,6 +28,26 @@ def words(room, arguments):
 def put(room, ordinal):
     """The entry becomes that of ORDINAL, as a native run on that device leaves it."""
     shutil.copyfile(room.told['views'][str(ordinal)]['fx'], room.fx)
+
+
+def command(room, source, flags, arguments, ordinal):
+    """SOURCE's program inside a rank."""
+    library = room.compile(source, os.path.splitext(source)[0] + '.so', *flags, '-shared', '-fPIC', '-Dmain=program')
+    return [PYTHON, RANK, 'inside', library, room.told['details'][str(ordinal)]['fx'], *words(room, arguments)]
+
+
+def as_own(room, program, ordinal):
+    """PROGRAM, inside a rank, says of cuda:0's entry what it says of the rank's own one without the library."""
+    files = set(os.listdir(room.folder))
+    put(room, ordinal)
+    plain = room.run(program, 'plain')
+    if 'status 3' not in plain[1]:
+        raise Failed('the helper itself: ' + short(plain))
+    room.forget(files)
+    put(room, 0)
+    compare('active', plain, room.run(program, 'active'))
+    if not room.segments():
+        raise Failed('no segment: the library saw no rank')
 
 
 def add_program(source, flags, arguments, ordinals):
@@ -40,24 +62,10 @@ def add_program(source, flags, arguments, ordinals):
         if status != 3:
             raise Failed('the helper itself ended with %d' % status)
 
-    def command(room, ordinal):
-        library = room.compile(source, name + '.so', *flags, '-shared', '-fPIC', '-Dmain=program')
-        return [PYTHON, RANK, 'inside', library, room.told['details'][str(ordinal)]['fx'], *words(room, arguments)]
-
     def inside(ordinal):
         @scenario('program: %s inside a rank on cuda:%d' % (name, ordinal))
         def run(room):
-            program = command(room, ordinal)
-            files = set(os.listdir(room.folder))
-            put(room, ordinal)
-            plain = room.run(program, 'plain')
-            if 'status 3' not in plain[1]:
-                raise Failed('the helper itself: ' + short(plain))
-            room.forget(files)
-            put(room, 0)
-            compare('active', plain, room.run(program, 'active'))
-            if not room.segments():
-                raise Failed('no segment: the library saw no rank')
+            as_own(room, command(room, source, flags, arguments, ordinal), ordinal)
 
     for ordinal in ordinals:
         inside(ordinal)
@@ -65,6 +73,12 @@ def add_program(source, flags, arguments, ordinals):
 
 for line in PROGRAMS:
     add_program(*line)
+
+
+@scenario('program: jump inside a rank on cuda:11')
+def jump(room):
+    driver = room.compile('jump.c', 'libcuda.so.1', '-shared', '-fPIC', '-DDRIVER', '-Wl,-soname,libcuda.so.1')
+    as_own(room, command(room, 'jump.c', (driver, '-Wl,-rpath,$ORIGIN'), ('{entry}',), 11), 11)
 
 
 @scenario('program: files under musl')
