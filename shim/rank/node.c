@@ -18,8 +18,9 @@ enum { UNTIED, HEIR, TYING, TIED, REFUSED }; /* HEIR: untied, forked by a proces
 
 static _Atomic(int) state = UNTIED;
 static struct rs_node node;
-static bool mapped;     /* the mapping outlives a fork, the slot does not */
-static uid_t mapped_as; /* the user whose segment it is */
+static bool mapped;                 /* the mapping outlives a fork, the slot does not */
+static uid_t mapped_as;             /* the user whose segment it is */
+static _Atomic(uint64_t) slot_word; /* as it was when the slot was claimed */
 
 static _Atomic(uint64_t) counters[RS_COUNTER_COUNT];
 static _Atomic(struct rs_slot *) counting; /* where counts go; NULL: into `counters` */
@@ -158,6 +159,7 @@ static int tie(void)
         struct rs_identity identity = identity_of(job);
         node.slot = rs_slot_claim(&node.store, &identity);
         if (node.slot) {
+            atomic_store(&slot_word, atomic_load(&node.slot->word));
             move_counts(node.slot);
         }
     } else {
@@ -167,22 +169,27 @@ static int tie(void)
     return ready ? TIED : REFUSED;
 }
 
-/* A process that has become another user goes on alone: what it opened with its old rights is not
- * its new user's, and other threads may be using it, so it can't be exchanged. */
-static bool left(void)
+/* Other threads may be using the segment, so it can't be exchanged: the process goes on alone. */
+static void leave(const char *why)
 {
     int now = TIED;
+    if (atomic_compare_exchange_strong(&state, &now, REFUSED)) {
+        atomic_store(&counting, NULL);
+        rs_count(RS_C_segment_errors, 1);
+        rs_log("segment: %s: it shares no more", why);
+    }
+}
+
+/* What a process opened with its old rights is not its new user's. */
+static bool left(void)
+{
     if (rs_sys_geteuid() == mapped_as) {
         return false;
     }
-    if (atomic_compare_exchange_strong(&state, &now, REFUSED)) {
-        if (node.slot) {
-            (void)rs_lease_next_lookup(&node.store, node.slot, RS_LEASE_AOT);
-        }
-        atomic_store(&counting, NULL);
-        rs_count(RS_C_segment_errors, 1);
-        rs_log("segment: this process has changed its user and shares no more");
+    if (node.slot && rs_node_if_tied()) {
+        (void)rs_lease_next_lookup(&node.store, node.slot, RS_LEASE_AOT);
     }
+    leave("this process has changed its user");
     return true;
 }
 
@@ -236,7 +243,10 @@ void rs_node_event(enum rs_event_type type, enum rs_kind kind, const struct rs_k
 void rs_node_beat(void)
 {
     struct rs_slot *slot = atomic_load_explicit(&counting, memory_order_acquire);
-    if (slot) {
+    if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) !=
+                    atomic_load_explicit(&slot_word, memory_order_relaxed)) {
+        leave("this process was taken for dead, and its slot given to another");
+    } else if (slot) {
         rs_slot_beat(slot);
     }
 }

@@ -74,6 +74,19 @@ int rs_slot_alive(const struct rs_slot *slot)
     return rs_process_alive(&process);
 }
 
+uint32_t rs_slot_idle_s(const struct rs_slot *slot)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    uint32_t beat = atomic_load_explicit(&slot->beat_s, memory_order_relaxed);
+    return beat < (uint32_t)now.tv_sec ? (uint32_t)now.tv_sec - beat : 0;
+}
+
+bool rs_slot_forsaken(const struct rs_slot *slot)
+{
+    return rs_slot_alive(slot) < 0 && rs_slot_idle_s(slot) >= RS_FORSAKEN_S;
+}
+
 /* A slot that belongs to JOB, though its process may be dead. */
 static bool belongs(const struct rs_slot *slot, uint32_t job)
 {
@@ -82,7 +95,7 @@ static bool belongs(const struct rs_slot *slot, uint32_t job)
            atomic_load_explicit(&slot->job, memory_order_acquire) == job;
 }
 
-static uint32_t slots_used(const struct rs_segment *segment)
+uint32_t rs_slots_used(const struct rs_segment *segment)
 {
     uint32_t used = atomic_load_explicit(&segment->slots_used, memory_order_acquire);
     return used < RS_SLOTS ? used : RS_SLOTS;
@@ -90,10 +103,10 @@ static uint32_t slots_used(const struct rs_segment *segment)
 
 bool rs_job_alive(const struct rs_segment *segment, uint32_t job)
 {
-    uint32_t used = slots_used(segment);
+    uint32_t used = rs_slots_used(segment);
     for (uint32_t i = 0; i < used; i++) {
         const struct rs_slot *slot = &rs_slots(segment)[i];
-        if (belongs(slot, job) && rs_slot_alive(slot) != 0) {
+        if (belongs(slot, job) && rs_slot_alive(slot) != 0 && !rs_slot_forsaken(slot)) {
             return true;
         }
     }
@@ -140,7 +153,7 @@ static uint32_t free_oldest_job(struct rs_segment *segment)
         if (rs_job_alive(segment, oldest)) {
             continue;
         }
-        uint32_t used = slots_used(segment);
+        uint32_t used = rs_slots_used(segment);
         for (uint32_t i = 0; i < used; i++) {
             if (belongs(&rs_slots(segment)[i], oldest)) {
                 rs_slot_fold(segment, &rs_slots(segment)[i]);

@@ -45,6 +45,16 @@ uint32_t rs_job_take(struct rs_segment *segment, const char *name);
 /* Whether a process of the job may be alive. Takes no lock. */
 bool rs_job_alive(const struct rs_segment *segment, uint32_t job);
 
+/* Slots that were given out at least once: what the segment says, RS_SLOTS at most. */
+uint32_t rs_slots_used(const struct rs_segment *segment);
+
+/* Whether the slot's process can't be judged (a foreign pid namespace) and has shown no sign of
+ * work for an hour. It is most likely dead; if it is not, it sees at its next sign that the slot's
+ * word is another one, and shares no more. */
+enum { RS_FORSAKEN_S = 3600 };
+bool rs_slot_forsaken(const struct rs_slot *slot);
+uint32_t rs_slot_idle_s(const struct rs_slot *slot);
+
 /* Under the lock. Moves a dead process's counters into its job, each exactly once even if the mover
  * dies here and another goes on; at most the one counter that is on its way is lost then. Frees the
  * slot. */

@@ -13,11 +13,31 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Under the lock, in a full table. Processes of other pid namespaces can't be told from dead ones:
+ * of those that have not worked for an hour, the one that has rested longest loses its slot. */
+static struct rs_slot *find_forsaken(struct rs_segment *segment)
+{
+    struct rs_slot *oldest = NULL;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < RS_SLOTS; i++) {
+        struct rs_slot *slot = &rs_slots(segment)[i];
+        uint32_t idle = rs_slot_idle_s(slot);
+        if (idle > most && rs_slot_forsaken(slot)) {
+            oldest = slot;
+            most = idle;
+        }
+    }
+    if (oldest) {
+        rs_slot_fold(segment, oldest);
+    }
+    return oldest;
+}
+
 /* Under the lock. A slot that nobody has, or whose process is dead; those come in the order in
  * which they were given out. */
 static struct rs_slot *find_slot(struct rs_segment *segment)
 {
-    uint32_t used = atomic_load_explicit(&segment->slots_used, memory_order_relaxed);
+    uint32_t used = rs_slots_used(segment);
     if (used < RS_SLOTS) {
         atomic_store_explicit(&segment->slots_used, used + 1, memory_order_release);
         return &rs_slots(segment)[used];
@@ -36,7 +56,7 @@ static struct rs_slot *find_slot(struct rs_segment *segment)
         atomic_store_explicit(&segment->slot_hand, (index + 1) % RS_SLOTS, memory_order_relaxed);
         return slot;
     }
-    return NULL;
+    return find_forsaken(segment);
 }
 
 /* Under the lock. A slot that this process has already belongs to the program that it was before
@@ -44,7 +64,7 @@ static struct rs_slot *find_slot(struct rs_segment *segment)
  * would name one pid twice. */
 static void drop_former(struct rs_segment *segment, const struct rs_process *self)
 {
-    uint32_t used = atomic_load_explicit(&segment->slots_used, memory_order_relaxed);
+    uint32_t used = rs_slots_used(segment);
     for (uint32_t i = 0; self->start && self->space && i < used; i++) {
         struct rs_slot *slot = &rs_slots(segment)[i];
         struct rs_process process = rs_slot_process(slot);

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 static struct fixture f;
 
@@ -196,10 +197,40 @@ Test(store_slots, full_of_living)
     fill_with_dead(0);
     for (unsigned i = 0; i < RS_SLOTS; i++) {
         slots[i].space = 1; /* can't be judged */
+        rs_slot_beat(&slots[i]);
     }
     cr_assert_null(rs_slot_claim(&f.store, &identity));
-    slots[77].space = slots[77].space = f.store.segment->creator_space;
+    slots[77].space = f.store.segment->creator_space;
     cr_assert_eq(rs_slot_claim(&f.store, &identity), &slots[77]);
+}
+
+Test(store_slots, full_of_processes_of_other_namespaces_that_rest)
+{
+    struct rs_slot *slots = rs_slots(f.store.segment);
+    struct rs_identity identity = {.job = "job"};
+    struct timespec now;
+    fill_with_dead(0);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec < RS_FORSAKEN_S + 10) {
+        cr_skip_test("this machine runs for less than an hour");
+    }
+    for (unsigned i = 0; i < RS_SLOTS; i++) {
+        slots[i].space = 1;
+        slots[i].beat_s = (uint32_t)now.tv_sec - RS_FORSAKEN_S + 60;
+    }
+    uint32_t job = slots[0].job;
+    cr_assert_null(rs_slot_claim(&f.store, &identity), "not for an hour yet");
+    cr_assert(rs_job_alive(f.store.segment, job));
+    slots[78].beat_s = (uint32_t)now.tv_sec - RS_FORSAKEN_S;
+    slots[77].beat_s = (uint32_t)now.tv_sec - RS_FORSAKEN_S - 5;
+    uint64_t word = slots[77].word;
+    cr_assert_eq(rs_slot_claim(&f.store, &identity), &slots[77], "the one that rests longest");
+    cr_assert_neq(slots[77].word, word, "its owner sees that");
+    for (unsigned i = 0; i < RS_SLOTS; i++) {
+        slots[i].space = 1;
+        slots[i].beat_s = (uint32_t)now.tv_sec - RS_FORSAKEN_S - 5;
+    }
+    cr_assert_not(rs_job_alive(f.store.segment, job), "so a later job of its name is another run");
 }
 
 Test(store_slots, program_replaced_by_exec)
