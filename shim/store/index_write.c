@@ -33,6 +33,9 @@ void rs_chain_add(_Atomic uint32_t *head, _Atomic uint32_t *next, uint32_t i)
 void rs_group_unchain(const struct rs_index *index, uint32_t i)
 {
     struct rs_group *group = rs_group_at(index, i);
+    if (!group) {
+        return;
+    }
     struct rs_artifact_key key = rs_group_key(group);
     _Atomic uint32_t *link = rs_group_head(index, &key);
     for (int step = 0; step < RS_STEPS; step++) {
@@ -53,6 +56,9 @@ void rs_group_unchain(const struct rs_index *index, uint32_t i)
 void rs_object_unchain(const struct rs_index *index, uint32_t i)
 {
     struct rs_object *object = rs_object_at(index, i);
+    if (!object) {
+        return;
+    }
     _Atomic uint32_t *link =
         rs_object_head(index, atomic_load_explicit(&object->low, memory_order_relaxed));
     for (int step = 0; step < RS_STEPS; step++) {
@@ -68,6 +74,11 @@ void rs_object_unchain(const struct rs_index *index, uint32_t i)
         }
         link = &here->next;
     }
+}
+
+static bool is_free(const _Atomic uint64_t *word)
+{
+    return rs_word_state(atomic_load_explicit(word, memory_order_relaxed)) == RS_ENTRY_FREE;
 }
 
 /* An entry of the list at FREE, else the one at TOP. */
@@ -87,17 +98,13 @@ static uint32_t vacant(_Atomic uint32_t *free, _Atomic uint32_t *next, _Atomic u
     return at;
 }
 
-static bool is_free(const _Atomic uint64_t *word)
-{
-    return rs_word_state(atomic_load_explicit(word, memory_order_relaxed)) == RS_ENTRY_FREE;
-}
-
 uint32_t rs_group_vacant(struct rs_index *index)
 {
     struct rs_segment *segment = index->segment;
     uint32_t first = atomic_load_explicit(&segment->groups_free, memory_order_relaxed);
     struct rs_group *group = first ? rs_group_at(index, first - 1) : NULL;
-    if (first && (!group || !is_free(&group->word))) {
+    const struct rs_group *next = rs_group_at(index, first ? first - 1 : rs_groups_top(index));
+    if (next ? !is_free(&next->word) : first != 0) {
         rs_index_mend(index); /* no process of ours wrote that */
         return RS_NO_ENTRY;
     }
@@ -111,7 +118,8 @@ uint32_t rs_object_vacant(struct rs_index *index)
     struct rs_segment *segment = index->segment;
     uint32_t first = atomic_load_explicit(&segment->objects_free, memory_order_relaxed);
     struct rs_object *object = first ? rs_object_at(index, first - 1) : NULL;
-    if (first && (!object || !is_free(&object->word))) {
+    const struct rs_object *next = rs_object_at(index, first ? first - 1 : rs_objects_top(index));
+    if (next ? !is_free(&next->word) : first != 0) {
         rs_index_mend(index);
         return RS_NO_ENTRY;
     }

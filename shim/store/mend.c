@@ -48,6 +48,23 @@ static void mend_groups(struct rs_index *index)
     }
 }
 
+/* Entries in use that lie behind the tops: no process of ours left them there, yet they are not to
+ * be given away. */
+static void mend_tops(struct rs_index *index)
+{
+    const struct rs_group *group;
+    const struct rs_object *object;
+    uint32_t i = rs_groups_top(index), top = i;
+    for (; (group = rs_group_at(index, i)) != NULL; i++) {
+        top = state_of(&group->word) != RS_ENTRY_FREE ? i + 1 : top;
+    }
+    atomic_store_explicit(&index->segment->groups_top, top, memory_order_release);
+    for (i = top = rs_objects_top(index); (object = rs_object_at(index, i)) != NULL; i++) {
+        top = state_of(&object->word) != RS_ENTRY_FREE ? i + 1 : top;
+    }
+    atomic_store_explicit(&index->segment->objects_top, top, memory_order_release);
+}
+
 static void count_references(struct rs_index *index)
 {
     uint32_t top = rs_objects_top(index);
@@ -109,6 +126,33 @@ static void mend_objects(struct rs_index *index)
     atomic_store_explicit(&segment->arena_used, bytes, memory_order_relaxed);
 }
 
+static bool lacks_object(const struct rs_index *index, const struct rs_group *group)
+{
+    bool lacks = false;
+    for (int part = 0; !lacks && part < RS_GROUP_OBJECTS; part++) {
+        uint32_t at = atomic_load_explicit(&group->objects[part], memory_order_relaxed);
+        const struct rs_object *object = at ? rs_object_at(index, at - 1) : NULL;
+        lacks = at && (!object || state_of(&object->word) == RS_ENTRY_FREE);
+    }
+    return lacks;
+}
+
+/* True: groups went whose objects did not stay. Later they would give back what is another's by
+ * then. */
+static bool end_lacking(struct rs_index *index)
+{
+    bool some = false;
+    uint32_t top = rs_groups_top(index);
+    for (uint32_t i = 0; i < top; i++) {
+        struct rs_group *group = rs_group_at(index, i);
+        if (state_of(&group->word) != RS_ENTRY_FREE && lacks_object(index, group)) {
+            end_entry(&group->word);
+            some = true;
+        }
+    }
+    return some;
+}
+
 static void chain_groups(struct rs_index *index)
 {
     struct rs_segment *segment = index->segment;
@@ -133,12 +177,15 @@ static void chain_groups(struct rs_index *index)
 void rs_index_mend(struct rs_index *index)
 {
     RS_KILL_POINT(mend_begun);
+    mend_tops(index);
     mend_groups(index);
-    count_references(index);
     clear((void *)(index->at + RS_IN_GROUP_HEADS), RS_HEADS);
-    clear((void *)(index->at + RS_IN_OBJECT_HEADS), RS_HEADS);
-    RS_KILL_POINT(mend_cleared);
-    mend_objects(index);
-    RS_KILL_POINT(mend_objects);
+    do { /* each time there are fewer groups */
+        count_references(index);
+        clear((void *)(index->at + RS_IN_OBJECT_HEADS), RS_HEADS);
+        RS_KILL_POINT(mend_cleared);
+        mend_objects(index);
+        RS_KILL_POINT(mend_objects);
+    } while (end_lacking(index));
     chain_groups(index);
 }
