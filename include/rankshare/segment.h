@@ -249,6 +249,7 @@ struct rs_segment {
     _Atomic uint64_t arena_room;              /* bytes reserved so far */
     _Atomic uint64_t file_dev, file_ino;      /* of the arena, when it is a file */
     _Atomic uint64_t retry_ms;                /* CLOCK_MONOTONIC: no room until then */
+    _Atomic uint64_t file_born;               /* when that file was made; 0 unknown */
     _Alignas(64) _Atomic uint32_t groups_top; /* entries used at least once */
     _Atomic uint32_t objects_top;
     _Atomic uint32_t groups_free, objects_free; /* lists of the others; index + 1 */

@@ -16,6 +16,15 @@ static bool is_ours(int fd, uint64_t dev, uint64_t ino, struct stat *found)
            found->st_ino == ino && found->st_uid == rs_sys_geteuid() && (found->st_mode & 077) == 0;
 }
 
+uint64_t rs_file_born(int fd)
+{
+    struct statx found = {0};
+    long result = syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BTIME, &found);
+    return result == 0 && found.stx_mask & STATX_BTIME
+               ? (uint64_t)found.stx_btime.tv_sec * RS_NS_PER_S + found.stx_btime.tv_nsec
+               : 0;
+}
+
 static int checked(int fd, uint64_t dev, uint64_t ino, struct stat *found)
 {
     if (fd >= 0 && !is_ours(fd, dev, ino, found)) {
@@ -76,8 +85,14 @@ static int open_file(const struct rs_store *store, bool writable)
     rs_payload_name(store, name);
     int fd = rs_sys_openat(dir, name, OPEN_FLAGS | (writable ? O_RDWR : O_RDONLY), 0);
     rs_sys_close(dir);
-    return checked(fd, atomic_load_explicit(&store->segment->file_dev, memory_order_acquire),
-                   atomic_load_explicit(&store->segment->file_ino, memory_order_acquire), &found);
+    fd = checked(fd, atomic_load_explicit(&store->segment->file_dev, memory_order_acquire),
+                 atomic_load_explicit(&store->segment->file_ino, memory_order_acquire), &found);
+    uint64_t born = atomic_load_explicit(&store->segment->file_born, memory_order_acquire);
+    if (fd >= 0 && born != 0 && born != rs_file_born(fd)) {
+        rs_sys_close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 int rs_payload_open(const struct rs_store *store, bool writable, uint64_t *base)
@@ -99,12 +114,14 @@ bool rs_payload_read(int fd, uint64_t base, uint64_t offset, void *out, size_t s
 {
     size_t done = 0;
     if (offset > RS_ARENA_MAX) {
+        errno = 0;
         return false;
     }
     while (done < size) {
         ssize_t got =
             rs_sys_pread(fd, (char *)out + done, size - done, (off_t)(base + offset + done));
         if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            errno = got == 0 ? 0 : errno;
             return false;
         }
         done += got > 0 ? (size_t)got : 0;

@@ -17,7 +17,12 @@ int rs_segment_open(const struct rs_store *store, bool writable, struct stat *fo
 /* The file that holds the arena, *BASE where it begins; -1 when there is none. */
 int rs_payload_open(const struct rs_store *store, bool writable, uint64_t *base);
 
-/* All SIZE bytes at OFFSET of the arena, or false. Writing never raises SIGXFSZ. */
+/* When FD's file was made, in nanoseconds; 0 where the file system keeps no such time. A removed
+ * file's inode number is soon another's; this tells them apart. */
+uint64_t rs_file_born(int fd);
+
+/* All SIZE bytes at OFFSET of the arena, or false. Reading sets errno to 0 where the file ends, or
+ * the offset is none. Writing never raises SIGXFSZ. */
 bool rs_payload_read(int fd, uint64_t base, uint64_t offset, void *out, size_t size);
 bool rs_payload_write(int fd, uint64_t base, uint64_t offset, const void *data, size_t size);
 

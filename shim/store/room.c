@@ -84,7 +84,7 @@ static uint64_t first_step(uint64_t size)
 struct begin {
     uint32_t place;
     uint64_t size;
-    uint64_t dev, ino;
+    uint64_t dev, ino, born;
 };
 
 /* A file of its own, under the name that all processes know; a former segment's goes. */
@@ -106,6 +106,7 @@ static bool begin_file(const struct rs_store *store, struct begin *begin)
         begin->place = RS_PLACE_FILE;
         begin->dev = found.st_dev;
         begin->ino = found.st_ino;
+        begin->born = rs_file_born(fd);
     } else if (fd >= 0) {
         rs_sys_unlinkat(dir, name, 0);
     }
@@ -143,6 +144,7 @@ static void publish(struct rs_segment *segment, const struct begin *begin)
     atomic_store_explicit(&segment->arena_room, first_step(begin->size), memory_order_relaxed);
     atomic_store_explicit(&segment->file_dev, begin->dev, memory_order_relaxed);
     atomic_store_explicit(&segment->file_ino, begin->ino, memory_order_relaxed);
+    atomic_store_explicit(&segment->file_born, begin->born, memory_order_relaxed);
     RS_KILL_POINT(room_written);
     atomic_store_explicit(&segment->store_place, begin->place, memory_order_release);
 }
@@ -159,8 +161,9 @@ static void begin_all(struct rs_store *store, uint64_t tag)
         return;
     }
     RS_KILL_POINT(room_locked);
-    if (rs_index_open(store, &index)) {
-        if (lock == RS_LOCK_INHERITED) {
+    /* What another has begun meanwhile is there, whether this process can map it or not. */
+    if (atomic_load_explicit(&segment->store_place, memory_order_acquire) != RS_PLACE_NONE) {
+        if (lock == RS_LOCK_INHERITED && rs_index_open(store, &index)) {
             rs_index_mend(&index);
         }
     } else if (may_try(segment)) {

@@ -11,9 +11,15 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 
+/* tmpfs gives up, and back what it has taken, when any signal waits for the thread; the handler has
+ * run once the call is back. */
 static inline int rs_sys_fallocate(int fd, off_t offset, off_t size)
 {
-    return (int)syscall(SYS_fallocate, fd, 0, offset, size);
+    int result, tries = 100;
+    do {
+        result = (int)syscall(SYS_fallocate, fd, 0, offset, size);
+    } while (result != 0 && errno == EINTR && --tries > 0);
+    return result;
 }
 
 /* Gives the memory of a range back; the file keeps its size. */

@@ -65,6 +65,7 @@ Test(layout, header)
     AT(rs_segment, arena_room, 472, 8);
     AT(rs_segment, file_dev, 480, 8);
     AT(rs_segment, file_ino, 488, 8);
+    AT(rs_segment, file_born, 504, 8);
     AT(rs_segment, retry_ms, 496, 8);
     AT(rs_segment, groups_top, 512, 4);
     AT(rs_segment, objects_top, 516, 4);
