@@ -4,12 +4,14 @@
 #include "store/kill_point.h"
 #include "store/pin.h"
 #include "store/store_sys.h"
+#include "store/window.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 
 /* A promise is kept for ten minutes while there is anything else to evict, else for one: who was
  * promised a group is woken at once, and what many ranks store must not fill the store for long. */
-enum { BATCH = 64, PROMISE_MS = 600 * 1000, LEAST_MS = 60 * 1000 };
+enum { BATCH = 64, LEAD = 8, PROMISE_MS = 600 * 1000, LEAST_MS = 60 * 1000 };
 
 /* The oldest groups behind (STAMP, GROUP), in their order. */
 struct batch {
@@ -63,13 +65,21 @@ static bool promised(const struct rs_group *group, bool hard)
     return until > now + later && until <= now + PROMISE_MS;
 }
 
-/* HARD: also what was promised more than a minute ago. */
-static bool evict(struct rs_index *index, uint32_t i, bool hard)
+bool rs_evictable(const struct rs_index *index, uint32_t i, bool hard)
+{
+    const struct rs_group *group = rs_group_at(index, i);
+    uint64_t word = group ? atomic_load(&group->word) : 0;
+    return rs_word_state(word) == RS_ENTRY_READY && !promised(group, hard);
+}
+
+bool rs_evict_group(struct rs_index *index, uint32_t i, bool hard)
 {
     struct rs_group *group = rs_group_at(index, i);
-    uint64_t word = group ? atomic_load(&group->word) : 0;
-    if (rs_word_state(word) != RS_ENTRY_READY || promised(group, hard) ||
-        rs_pinned(index, i, word)) {
+    if (!group || !rs_evictable(index, i, hard)) {
+        return false;
+    }
+    uint64_t word = atomic_load(&group->word);
+    if (rs_pinned(index, i, word)) {
         return false;
     }
     /* From here on nobody pins it who has not seen it leave. */
@@ -83,34 +93,55 @@ static bool evict(struct rs_index *index, uint32_t i, bool hard)
     return true;
 }
 
-/* True: it was enough. That is asked after each group, and no more once it is so. */
-static bool evict_all(struct rs_index *index, bool hard, bool (*enough)(void *context),
-                      void *context, unsigned *gone)
+/* True: it was enough. That is asked after each group, and no more once it is so. At most MOST
+ * go. */
+static bool evict_old(struct rs_index *index, bool hard, unsigned most,
+                      bool (*enough)(void *context), void *context, unsigned *gone)
 {
+    unsigned limit = most < UINT_MAX - *gone ? *gone + most : UINT_MAX;
     struct batch batch;
     uint64_t stamp = 0;
     uint32_t last = 0;
     do {
         collect(index, stamp, last, &batch);
-        for (unsigned i = 0; i < batch.count; i++) {
+        for (unsigned i = 0; i < batch.count && *gone < limit; i++) {
             stamp = batch.at[i].stamp;
             last = batch.at[i].group;
-            if (evict(index, last - 1, hard)) {
+            if (rs_evict_group(index, last - 1, hard)) {
                 (*gone)++;
                 if (enough(context)) {
                     return true;
                 }
             }
         }
-    } while (batch.count > 0);
+    } while (batch.count > 0 && *gone < limit);
     return false;
 }
 
 unsigned rs_evict_until(struct rs_index *index, bool (*enough)(void *context), void *context)
 {
     unsigned gone = 0;
-    (void)(enough(context) || evict_all(index, false, enough, context, &gone) ||
-           evict_all(index, true, enough, context, &gone));
+    (void)(enough(context) || evict_old(index, false, UINT_MAX, enough, context, &gone) ||
+           evict_old(index, true, UINT_MAX, enough, context, &gone));
+    return gone;
+}
+
+static bool evict_stretch(struct rs_index *index, uint32_t granules, bool hard,
+                          bool (*enough)(void *context), void *context, unsigned *gone)
+{
+    unsigned now = rs_evict_window(index, granules, hard);
+    *gone += now;
+    return now > 0 && enough(context);
+}
+
+unsigned rs_evict_for(struct rs_index *index, uint32_t granules, bool (*enough)(void *context),
+                      void *context)
+{
+    unsigned gone = 0;
+    (void)(enough(context) || evict_old(index, false, LEAD, enough, context, &gone) ||
+           evict_stretch(index, granules, false, enough, context, &gone) ||
+           evict_stretch(index, granules, true, enough, context, &gone) ||
+           evict_old(index, true, BATCH, enough, context, &gone));
     return gone;
 }
 

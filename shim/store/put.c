@@ -30,6 +30,9 @@ struct attempt {
     size_t stored;
     uint32_t object;
     bool found;
+    /* Of the object, as it was under the lock: nobody else's number is believed afterwards. */
+    uint64_t offset, check;
+    uint32_t raw;
 };
 
 static bool once(void *context)
@@ -48,7 +51,10 @@ static enum rs_put_result try_with_room(struct attempt *attempt)
         }
         if (last) {
             rs_sweep(&put->index);
-            unsigned gone = rs_evict_until(&put->index, once, attempt);
+            unsigned gone =
+                attempt->short_of == RS_ROOM_ARENA
+                    ? rs_evict_for(&put->index, rs_granules(attempt->stored), once, attempt)
+                    : rs_evict_until(&put->index, once, attempt);
             rs_slot_count(put->slot, RS_C_artifact_evicted, gone);
             done = true;
         } else {
@@ -172,6 +178,8 @@ static bool adopt(struct attempt *attempt, struct rs_group *group)
     RS_KILL_POINT(object_referred);
     SET(group->objects[attempt->n], i + 1);
     attempt->object = i;
+    attempt->check = GET(object->check);
+    attempt->raw = GET(object->raw);
     attempt->found = true;
     return true;
 }
@@ -219,15 +227,17 @@ static bool claim_object(struct attempt *attempt)
     SET(put->index.segment->arena_used,
         GET(put->index.segment->arena_used) + (uint64_t)size * RS_GRANULE);
     attempt->object = i;
+    attempt->offset = (uint64_t)at * RS_GRANULE;
+    attempt->check = attempt->bytes->check;
+    attempt->raw = (uint32_t)attempt->bytes->size;
     return true;
 }
 
-static enum rs_put_result write_object(struct rs_put *put, struct attempt *attempt)
+static enum rs_put_result write_object(struct rs_put *put, const struct attempt *attempt)
 {
-    const struct rs_object *object = rs_object_at(&put->index, attempt->object);
     const void *data = attempt->packed ? attempt->packed : attempt->bytes->data;
     RS_KILL_POINT(payload_before);
-    if (!rs_payload_write(put->fd, put->base, GET(object->offset), data, attempt->stored)) {
+    if (!rs_payload_write(put->fd, put->base, attempt->offset, data, attempt->stored)) {
         return RS_PUT_NO_ROOM;
     }
     RS_KILL_POINT(payload_written);
@@ -264,11 +274,8 @@ enum rs_put_result rs_put_object(struct rs_put *put, unsigned n, const struct rs
             result = write_object(put, &attempt);
         }
     }
-    if (result == RS_PUT_STORED) {
-        const struct rs_object *object = rs_object_at(&put->index, attempt.object);
-        *check = GET(object->check);
-        *raw = GET(object->raw);
-    }
+    *check = attempt.check;
+    *raw = attempt.raw;
     rs_arena_free(&work);
     return result;
 }
