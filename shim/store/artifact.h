@@ -127,7 +127,9 @@ struct rs_artifact {
     struct rs_part *parts; /* in MEMORY */
     int fd, pid, pin;
     uint32_t group;
+    struct rs_group *entry; /* of that number: looked up once, since the segment may be damaged */
     uint64_t word;
+    bool unable; /* what is missing is memory, a descriptor or a readable disk, not bytes */
     struct rs_arena memory;
     void *work, *packed; /* in MEMORY, from the first packed part on */
     size_t packed_size;

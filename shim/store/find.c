@@ -41,6 +41,7 @@ static int match_of(const struct rs_origin *origin, const struct rs_origin *aske
 struct best {
     int match;
     uint32_t group;
+    struct rs_group *entry;
     uint64_t word;
 };
 
@@ -60,7 +61,7 @@ static struct best look(const struct rs_index *index, const struct rs_artifact_k
         int match = fits ? match_of(&origin, asker, GET(group->flags) & RS_GROUP_WARM, flags) : 0;
         if (match && (!best.match || match < best.match) &&
             atomic_load_explicit(&group->word, memory_order_relaxed) == word) {
-            best = (struct best){match, at - 1, word};
+            best = (struct best){match, at - 1, group, word};
         }
         at = GET(group->next);
     }
@@ -87,28 +88,44 @@ static bool place_of(const struct rs_index *index, uint32_t i, struct place *pla
            atomic_load_explicit(&object->word, memory_order_relaxed) == word;
 }
 
+static void *memory_for(struct rs_artifact *artifact, size_t size)
+{
+    void *memory = rs_arena_alloc(&artifact->memory, size);
+    artifact->unable |= !memory;
+    return memory;
+}
+
 /* SIZE bytes for packed ones, the same memory for each part if it is large enough. */
 static void *packed_memory(struct rs_artifact *artifact, size_t size)
 {
     if (size > artifact->packed_size) {
-        artifact->packed = rs_arena_alloc(&artifact->memory, size);
+        artifact->packed = memory_for(artifact, size);
         artifact->packed_size = artifact->packed ? size : 0;
     }
     return artifact->packed;
+}
+
+/* Nothing where the file ends is damage; an error is the reader's affair. */
+static bool read_bytes(struct rs_artifact *artifact, uint64_t at, uint64_t base, void *out,
+                       size_t size)
+{
+    bool done = rs_payload_read(artifact->fd, base, at, out, size);
+    artifact->unable |= !done && errno != 0;
+    return done;
 }
 
 /* The RAW bytes of PLACE into OUT. */
 static bool load(struct rs_artifact *artifact, const struct place *place, uint64_t base, void *out)
 {
     if (place->stored == place->raw) {
-        return rs_payload_read(artifact->fd, base, place->offset, out, place->raw);
+        return read_bytes(artifact, place->offset, base, out, place->raw);
     }
     if (!artifact->work) {
-        artifact->work = rs_arena_alloc(&artifact->memory, rs_unpack_work());
+        artifact->work = memory_for(artifact, rs_unpack_work());
     }
     void *packed = packed_memory(artifact, place->stored);
     return packed && artifact->work &&
-           rs_payload_read(artifact->fd, base, place->offset, packed, place->stored) &&
+           read_bytes(artifact, place->offset, base, packed, place->stored) &&
            rs_unpack(artifact->work, packed, place->stored, out, place->raw);
 }
 
@@ -120,14 +137,14 @@ static uint64_t base_of(const struct rs_store *store)
 static bool load_manifest(const struct rs_index *index, struct rs_artifact *artifact,
                           struct rs_manifest *manifest)
 {
-    struct rs_group *group = rs_group_at(index, artifact->group);
+    const struct rs_group *group = artifact->entry;
     struct rs_hash128 seal = {GET(group->seal[0]), GET(group->seal[1])}, found;
     struct place place;
     uint32_t at = GET(group->objects[0]);
     if (at == 0 || !place_of(index, at - 1, &place) || place.raw > RS_MANIFEST_MAX) {
         return false;
     }
-    void *data = rs_arena_alloc(&artifact->memory, place.raw);
+    void *data = memory_for(artifact, place.raw);
     if (!data || !load(artifact, &place, base_of(artifact->store), data)) {
         return false;
     }
@@ -145,14 +162,14 @@ static bool same_origin(const struct rs_origin *a, const struct rs_origin *b)
 static bool open_group(const struct rs_index *index, struct rs_artifact *artifact,
                        const struct rs_artifact_key *key)
 {
-    struct rs_group *group = rs_group_at(index, artifact->group);
     struct rs_manifest manifest = {0};
     uint64_t base;
     artifact->fd = rs_payload_open(artifact->store, false, &base);
+    artifact->unable |= artifact->fd < 0; /* or the store has been removed */
     if (artifact->fd < 0 || !load_manifest(index, artifact, &manifest)) {
         return false;
     }
-    artifact->origin = rs_group_origin(group);
+    artifact->origin = rs_group_origin(artifact->entry);
     artifact->count = manifest.count;
     artifact->parts = manifest.parts;
     return manifest.key.kind == key->kind && manifest.key.class_id == key->class_id &&
@@ -163,25 +180,25 @@ static bool open_group(const struct rs_index *index, struct rs_artifact *artifac
 /* Whether the group's entry is the one that was found. A pin holds off eviction alone: who forgets
  * the group, or puts another in its place, does not look at pins, and the entry may be that of
  * another root with the same key a moment later. */
-static bool is_still(const struct rs_index *index, const struct rs_artifact *artifact)
+static bool is_still(const struct rs_artifact *artifact)
 {
-    return atomic_load(&rs_group_at(index, artifact->group)->word) == artifact->word;
+    return atomic_load(&artifact->entry->word) == artifact->word;
 }
 
-/* A group whose bytes are not what was put; OBJECT (or RS_NO_ENTRY) is what does not hold, and
- * nobody shall find it again. If the group has only gone away meanwhile, that is no damage. */
-static void drop_damaged(const struct rs_artifact *artifact, struct rs_index *index,
-                         uint32_t object)
+/* Forgets the group that ARTIFACT was read from, unless the reader itself was unable to read it.
+ * DAMAGED: its bytes are not what was put, and OBJECT (or RS_NO_ENTRY) is what does not hold;
+ * nobody shall find that again. If the group has only gone away meanwhile, it is no damage. */
+static void drop(const struct rs_artifact *artifact, struct rs_index *index, bool damaged,
+                 uint32_t object)
 {
     uint64_t tag = rs_slot_tag(artifact->slot);
-    struct rs_group *group = rs_group_at(index, artifact->group);
-    if (!tag || !artifact->store->writable || !group || !rs_index_lock(index, tag)) {
+    if (!tag || !artifact->store->writable || artifact->unable || !rs_index_lock(index, tag)) {
         return;
     }
-    if (atomic_load(&group->word) == artifact->word) {
+    if (is_still(artifact)) {
         rs_object_condemn(index, object);
         rs_group_free(index, artifact->group);
-        rs_slot_count(artifact->slot, RS_C_artifact_damaged, 1);
+        rs_slot_count(artifact->slot, RS_C_artifact_damaged, damaged);
     }
     rs_index_unlock(index, tag);
 }
@@ -206,9 +223,10 @@ bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *ar
     struct rs_group *group = rs_index_open(store, &index) ? rs_group_at(&index, i) : NULL;
     if (group) {
         struct rs_artifact_key key = rs_group_key(group);
+        artifact->entry = group;
         artifact->word = atomic_load(&group->word);
         there = rs_word_state(artifact->word) == RS_ENTRY_READY &&
-                open_group(&index, artifact, &key) && is_still(&index, artifact);
+                open_group(&index, artifact, &key) && is_still(artifact);
     }
     if (!there) {
         rs_artifact_release(artifact);
@@ -250,23 +268,23 @@ static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_a
     }
     artifact->match = (enum rs_match)best.match;
     artifact->group = best.group;
+    artifact->entry = best.entry;
     artifact->word = best.word;
     if (store->writable) {
         artifact->pin = rs_pin_set(&index, rs_slot_tag(slot), best.group, best.word);
         note_use(&index, best.group);
     }
-    bool there = is_still(&index, artifact);
+    bool there = is_still(artifact);
     RS_KILL_POINT(find_looked);
     if (there && !open_group(&index, artifact, key)) {
-        if (artifact->fd >= 0) { /* else the store has been removed */
-            drop_damaged(artifact, &index, RS_NO_ENTRY);
-        }
+        drop(artifact, &index, true, RS_NO_ENTRY);
         there = false;
     }
-    return there && is_still(&index, artifact);
+    return there && is_still(artifact);
 }
 
-/* rs_artifact_find(), not counted. */
+/* rs_artifact_find(), not counted. On false ARTIFACT is released; whether this process was unable
+ * to read it is left. */
 static bool seek(struct rs_store *store, struct rs_slot *slot, const struct rs_artifact_key *key,
                  const struct rs_origin *origin, unsigned flags, struct rs_artifact *artifact)
 {
@@ -275,7 +293,9 @@ static bool seek(struct rs_store *store, struct rs_slot *slot, const struct rs_a
     rs_arena_init_small(&artifact->memory, 2 * RS_PART_SIZE_MAX);
     bool found = find(store, slot, key, origin, flags, artifact);
     if (!found) {
+        bool unable = artifact->unable;
         rs_artifact_release(artifact);
+        artifact->unable = unable;
     }
     return found;
 }
@@ -303,7 +323,7 @@ static bool read_object(const struct rs_index *index, struct rs_artifact *artifa
 {
     struct place place;
     const struct rs_part *part = &artifact->parts[i];
-    uint32_t object = GET(rs_group_at(index, artifact->group)->objects[i + 1]) - 1;
+    uint32_t object = GET(artifact->entry->objects[i + 1]) - 1;
     uint32_t size = part->recipe ? part->recipe : part->size;
     return rs_object_is(index, object, part->hash, part->check, size) &&
            place_of(index, object, &place) && place.raw == size &&
@@ -314,18 +334,18 @@ static bool read_object(const struct rs_index *index, struct rs_artifact *artifa
 /* Forgets ARTIFACT: the object of part I does not hold. */
 static void drop_part(const struct rs_artifact *artifact, struct rs_index *index, unsigned i)
 {
-    uint32_t object = GET(rs_group_at(index, artifact->group)->objects[i + 1]) - 1;
-    drop_damaged(artifact, index, object);
+    drop(artifact, index, true, GET(artifact->entry->objects[i + 1]) - 1);
 }
 
 /* The runs of RECIPE in group number N to their places in OUT. */
-static bool read_runs(const struct rs_artifact *whole, struct rs_index *index,
+static bool read_runs(struct rs_artifact *whole, struct rs_index *index,
                       const struct rs_recipe *recipe, unsigned n, unsigned char *out)
 {
     struct rs_artifact_key key = rs_recipe_key(recipe, n);
     struct rs_artifact runs;
     unsigned first = n * RS_RUNS_PER_GROUP, left = recipe->count - first;
     if (!seek(whole->store, whole->slot, &key, &whole->origin, RS_FIND_QUIET, &runs)) {
+        whole->unable |= runs.unable;
         return false;
     }
     bool good = runs.count == (left < RS_RUNS_PER_GROUP ? left : RS_RUNS_PER_GROUP);
@@ -338,6 +358,7 @@ static bool read_runs(const struct rs_artifact *whole, struct rs_index *index,
             good = false;
         }
     }
+    whole->unable |= runs.unable;
     rs_artifact_release(&runs);
     return good;
 }
@@ -348,7 +369,7 @@ static enum rs_reading read_recipe(struct rs_index *index, struct rs_artifact *a
 {
     const struct rs_part *part = &artifact->parts[i];
     struct rs_recipe recipe;
-    void *data = rs_arena_alloc(&artifact->memory, part->recipe);
+    void *data = memory_for(artifact, part->recipe);
     if (!data) {
         return RS_READING_LACKS;
     }
@@ -365,19 +386,6 @@ static enum rs_reading read_recipe(struct rs_index *index, struct rs_artifact *a
     return RS_READING_WHOLE;
 }
 
-/* A group that lacks runs is none. */
-static void drop_lacking(const struct rs_artifact *artifact, struct rs_index *index)
-{
-    uint64_t tag = rs_slot_tag(artifact->slot);
-    struct rs_group *group = rs_group_at(index, artifact->group);
-    if (tag && artifact->store->writable && rs_index_lock(index, tag)) {
-        if (atomic_load(&group->word) == artifact->word) {
-            rs_group_free(index, artifact->group);
-        }
-        rs_index_unlock(index, tag);
-    }
-}
-
 enum rs_reading rs_artifact_read_part(struct rs_artifact *artifact, unsigned i, void *buffer)
 {
     struct rs_index index;
@@ -385,15 +393,19 @@ enum rs_reading rs_artifact_read_part(struct rs_artifact *artifact, unsigned i, 
         return RS_READING_LACKS;
     }
     enum rs_reading reading = RS_READING_DAMAGED;
+    artifact->unable = false; /* another time it may do */
     if (artifact->parts[i].recipe) {
         reading = read_recipe(&index, artifact, i, buffer);
     } else if (read_object(&index, artifact, i, buffer)) {
         reading = RS_READING_WHOLE;
     }
+    if (artifact->unable) {
+        return RS_READING_LACKS;
+    }
     if (reading == RS_READING_DAMAGED) {
         drop_part(artifact, &index, i);
     } else if (reading == RS_READING_LACKS) {
-        drop_lacking(artifact, &index);
+        drop(artifact, &index, false, RS_NO_ENTRY); /* a group that lacks runs is none */
     }
     return reading;
 }
