@@ -212,6 +212,16 @@ static void note_use(const struct rs_index *index, uint32_t group)
     }
 }
 
+/* Releases what could not be opened, but for what tells why. */
+static void give_up(struct rs_artifact *artifact)
+{
+    uint64_t word = artifact->word;
+    bool unable = artifact->unable;
+    rs_artifact_release(artifact);
+    artifact->word = word;
+    artifact->unable = unable;
+}
+
 bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *artifact)
 {
     struct rs_index index;
@@ -229,7 +239,7 @@ bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *ar
                 open_group(&index, artifact, &key) && is_still(artifact);
     }
     if (!there) {
-        rs_artifact_release(artifact);
+        give_up(artifact);
     }
     errno = saved;
     return there;
@@ -283,8 +293,7 @@ static bool find(struct rs_store *store, struct rs_slot *slot, const struct rs_a
     return there && is_still(artifact);
 }
 
-/* rs_artifact_find(), not counted. On false ARTIFACT is released; whether this process was unable
- * to read it is left. */
+/* rs_artifact_find(), not counted. */
 static bool seek(struct rs_store *store, struct rs_slot *slot, const struct rs_artifact_key *key,
                  const struct rs_origin *origin, unsigned flags, struct rs_artifact *artifact)
 {
@@ -293,9 +302,7 @@ static bool seek(struct rs_store *store, struct rs_slot *slot, const struct rs_a
     rs_arena_init_small(&artifact->memory, 2 * RS_PART_SIZE_MAX);
     bool found = find(store, slot, key, origin, flags, artifact);
     if (!found) {
-        bool unable = artifact->unable;
-        rs_artifact_release(artifact);
-        artifact->unable = unable;
+        give_up(artifact);
     }
     return found;
 }

@@ -126,6 +126,10 @@ enum rs_artifact_state rs_artifact_check(struct rs_store *store, unsigned i,
         if (rs_artifact_open(store, i, &artifact)) {
             state = read_parts(&artifact, part);
             rs_artifact_release(&artifact);
+        } else if (artifact.unable) {
+            state = RS_ARTIFACT_LACKS;
+        } else if (artifact.word != word) {
+            state = RS_ARTIFACT_GONE; /* for a moment: its evictor may see a pin and let it be */
         }
         /* Only what is still there is damaged. */
         state = state == RS_ARTIFACT_WHOLE || GET(group->word) == word ? state : RS_ARTIFACT_GONE;

@@ -31,7 +31,8 @@ unsigned rs_artifact_top(struct rs_store *store);
 /* Copies group number I; false: there is none. */
 bool rs_artifact_view(struct rs_store *store, unsigned i, struct rs_artifact_view *view);
 
-/* Opens group number I for reading, whoever asks. */
+/* Opens group number I for reading, whoever asks. On false ARTIFACT is released, but its word is
+ * the one that was met, and it says whether this process was unable to read. */
 bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *artifact);
 
 /* rs_artifact_read(), not counted, with what was the matter. */

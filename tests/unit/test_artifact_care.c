@@ -10,6 +10,7 @@
 #include "test_artifact_fixture.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 static struct fixture f;
@@ -228,4 +229,34 @@ Test(artifact_care, another_stores_file_is_left_alone)
                  after.st_ino); /* whether the number came again or not */
     close(fd);
     cr_assert_eq(rs_payload_open(&f.store, true, &base), -1);
+}
+
+static _Atomic bool over;
+
+/* What an evictor does that meets a reader. */
+static void *hesitate(void *group)
+{
+    _Atomic uint64_t *word = &((struct rs_group *)group)->word;
+    uint64_t ready = atomic_load(word);
+    while (!atomic_load(&over)) {
+        atomic_store(word, rs_word(RS_ENTRY_LEAVING, rs_word_generation(ready)));
+        atomic_store(word, ready);
+    }
+    return NULL;
+}
+
+Test(artifact_care, what_an_evictor_lets_be_is_not_damaged)
+{
+    struct rs_index index;
+    pthread_t thread;
+    char part[RS_PART_NAME_MAX];
+    cr_assert_eq(put_group(&f, slot, 1, 1, 0, 5, 1000, 1), RS_PUT_STORED);
+    cr_assert(rs_index_open(&f.store, &index));
+    pthread_create(&thread, NULL, hesitate, rs_group_at(&index, 0));
+    for (int i = 0; i < 60000; i++) {
+        enum rs_artifact_state state = rs_artifact_check(&f.store, 0, part);
+        cr_assert(state == RS_ARTIFACT_WHOLE || state == RS_ARTIFACT_GONE, "%d", (int)state);
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
 }
