@@ -29,6 +29,8 @@ BASE    := -std=gnu11 $(WARN) -Iinclude -Ishim -MMD -MP -D_GNU_SOURCE -fno-stric
 SHIM    := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
            -U_FORTIFY_SOURCE
 TOOL    := $(BASE) -DRS_LIBDIR='"$(LIBDIR)"'
+# That place is built into the program, so `make install` with another LIBDIR makes the object anew.
+$(shell mkdir -p $(BUILD); echo '$(LIBDIR)' | cmp -s - $(BUILD)/libdir || echo '$(LIBDIR)' >$(BUILD)/libdir)
 
 # Static archives that end up hidden inside the library.
 STATIC  = $(shell $(CC) -print-file-name=$(1))
@@ -104,6 +106,8 @@ $(LIBRARY): $(HOOK_OBJ) $(CORE) $(BUILD)/rankshare.map
 	$(call SAY,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN) $(SHIM_LINK) -Wl,--version-script=$(BUILD)/rankshare.map $(LDFLAGS) \
 	    -o $@ $(HOOK_OBJ) $(CORE) $(SHIM_LIBS)
+
+$(BUILD)/tools/library.o: $(BUILD)/libdir
 
 $(PROGRAM): $(TOOL_OBJ) $(CORE)
 	$(call SAY,LINK,$@)

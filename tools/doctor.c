@@ -42,33 +42,46 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Reads the part of an ELF header that is the same in both classes. */
-static bool read_header(const char *path, Elf64_Ehdr *header)
+/* What LD_PRELOAD calls so; ld.so only complains of a file that isn't there, and starts the program
+ * without it. */
+static void check_preload(struct doctor *doctor, const char *library)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, header, sizeof(*header));
+    const char *preload = getenv("LD_PRELOAD");
+    char *words = tool_format("%s", preload ? preload : ""), *rest = NULL;
+    bool named = false;
 
-    if (fd >= 0)
-        close(fd);
-    return got == (ssize_t)sizeof(*header) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0;
+    for (char *word = strtok_r(words, " :", &rest); word; word = strtok_r(NULL, " :", &rest)) {
+        if (!strstr(word, "librankshare.so"))
+            continue;
+        const char *flaw = strchr(word, '/') ? library_flaw(word) : NULL;
+        char *path = realpath(word, NULL);
+        named = true;
+        if (flaw)
+            doctor_say(doctor, FINDING_WRONG, "LD_PRELOAD: %s %s", word, flaw);
+        else if (path && library && strcmp(path, library) != 0)
+            doctor_say(doctor, FINDING_NOTE, "LD_PRELOAD: %s is another file than %s", word,
+                       library);
+        free(path);
+    }
+    if (!named)
+        doctor_say(doctor, FINDING_NOTE,
+                   "LD_PRELOAD does not name the library in this shell (`rankshare run' does it)");
+    free(words);
 }
 
 static void check_library(struct doctor *doctor, const char *library)
 {
-    const char *preload = getenv("LD_PRELOAD");
-    Elf64_Ehdr ours, theirs;
+    const char *flaw = library ? library_flaw(library) : NULL;
 
-    if (!read_header(library, &theirs))
-        doctor_say(doctor, FINDING_WRONG, "library: %s is no shared object", library);
-    else if (!read_header("/proc/self/exe", &ours) ||
-             ours.e_ident[EI_CLASS] != theirs.e_ident[EI_CLASS] ||
-             ours.e_machine != theirs.e_machine)
-        doctor_say(doctor, FINDING_WRONG, "library: %s is made for another architecture", library);
+    if (!library)
+        doctor_say(doctor, FINDING_WRONG, "library: none");
+    else if (flaw)
+        doctor_say(doctor, FINDING_WRONG, "library: %s %s", library, flaw);
     else
         doctor_say(doctor, FINDING_OK, "library: %s, for this architecture", library);
-    if (!preload || !strstr(preload, "librankshare.so"))
-        doctor_say(doctor, FINDING_NOTE,
-                   "LD_PRELOAD does not name the library in this shell (`rankshare run' does it)");
+    check_preload(doctor, library);
+    if (!library)
+        return;
     doctor_say(
         doctor, FINDING_NOTE,
         "programs with the set-user-ID bit or file capabilities ignore LD_PRELOAD, and so do "
@@ -110,13 +123,10 @@ int verb_doctor(int argc, char **argv)
 
     if (!tool_parse(&argp, argc, argv, 0, &arguments, &status))
         return status;
-    if (!view_segment_name(arguments.segment, segment))
+    if (!view_segment_name_of_library(arguments.segment, segment))
         return TOOL_USAGE;
     char *library = library_find(arguments.library);
-    if (library)
-        check_library(&doctor, library);
-    else
-        doctor_say(&doctor, FINDING_WRONG, "library: none");
+    check_library(&doctor, library);
     doctor_machine(&doctor, segment);
     doctor_environment(&doctor);
     if (library && arguments.python)

@@ -6,8 +6,11 @@
 
 #include "tool.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,6 +69,33 @@ char *library_find(const char *given)
         return NULL;
     }
     return path;
+}
+
+/* Reads the part of an ELF header that is the same in both classes. */
+static bool read_header(const char *path, Elf64_Ehdr *header)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, header, sizeof(*header));
+
+    if (fd >= 0)
+        close(fd);
+    return got == (ssize_t)sizeof(*header) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0;
+}
+
+const char *library_flaw(const char *path)
+{
+    Elf64_Ehdr ours, theirs;
+
+    if (access(path, F_OK) != 0)
+        return "is not there";
+    if (access(path, R_OK) != 0)
+        return "can't be read";
+    if (!read_header(path, &theirs))
+        return "is no shared object";
+    bool same = read_header("/proc/self/exe", &ours) &&
+                ours.e_ident[EI_CLASS] == theirs.e_ident[EI_CLASS] &&
+                ours.e_machine == theirs.e_machine;
+    return same ? NULL : "is made for another architecture";
 }
 
 void library_enable(const char *path)

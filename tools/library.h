@@ -16,4 +16,8 @@ char *library_find(const char *given);
  */
 void library_enable(const char *path);
 
+/* Why the file at PATH can't be preloaded into programs of this machine, as "is no shared object";
+ * NULL: nothing was found. */
+const char *library_flaw(const char *path);
+
 #endif

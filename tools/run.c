@@ -155,7 +155,8 @@ static void explain_silence(void)
         tool_error(NULL, "%s=%s: %s", found.variable, found.value, found.sentence);
 }
 
-static void summarize(const struct arguments *arguments, const char *segment)
+/* NOT_STARTED: there is nothing to be said of a job then. */
+static void summarize(const struct arguments *arguments, const char *segment, bool not_started)
 {
     struct view view;
     enum rs_store_status status = view_read(segment, &view);
@@ -163,6 +164,8 @@ static void summarize(const struct arguments *arguments, const char *segment)
 
     if (status != RS_STORE_OK && status != RS_STORE_ABSENT)
         tool_error(segment, "%s", rs_store_status_text(status));
+    else if (!job && not_started)
+        return view_free(&view);
     else if (!stats_summary(job, stderr))
         explain_silence();
     if (job && arguments->verbose)
@@ -202,8 +205,13 @@ int verb_run(int argc, char **argv)
     if (!view_segment_name(arguments.segment, segment))
         return TOOL_USAGE;
     char *library = library_find(arguments.library);
-    if (!library)
+    const char *flaw = library ? library_flaw(library) : NULL;
+    if (flaw)
+        tool_error(library, "%s", flaw);
+    if (!library || flaw) {
+        free(library);
         return TOOL_UNREADABLE;
+    }
     set_environment(&arguments, library);
     if (arguments.verbose)
         tool_error(NULL, "library %s, job %s, segment %s", library, getenv("RANKSHARE_JOB"),
@@ -211,6 +219,6 @@ int verb_run(int argc, char **argv)
     free(library);
     status = run_command(arguments.command);
     if (!arguments.quiet)
-        summarize(&arguments, segment);
+        summarize(&arguments, segment, status == 126 || status == 127);
     return status;
 }

@@ -129,12 +129,14 @@ static int write_all(int fd, const struct rs_pieces *pieces)
 }
 
 /* Writes a temporary file beside PATH and renames it. Returns 0 or an errno value. */
-static int replace_file(const char *path, const struct rs_pieces *pieces)
+static int replace_file(const char *path, const struct stat *old, const struct rs_pieces *pieces)
 {
     char *temporary = tool_format("%s.%ld.tmp", path, (long)getpid());
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     int error = fd < 0 ? errno : write_all(fd, pieces);
 
+    if (fd >= 0 && old)
+        (void)fchmod(fd, old->st_mode & 07777);
     if (fd >= 0 && close(fd) != 0 && !error)
         error = errno;
     if (!error && rename(temporary, path) != 0)
@@ -159,15 +161,16 @@ static int write_through(const char *path, const struct rs_pieces *pieces)
 bool tool_write(const char *path, const struct rs_pieces *pieces)
 {
     struct stat st;
+    bool there = strcmp(path, "-") != 0 && lstat(path, &st) == 0;
     int error;
 
     if (strcmp(path, "-") == 0) {
         error = write_all(STDOUT_FILENO, pieces);
         path = "standard output";
-    } else if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+    } else if (there && !S_ISREG(st.st_mode)) {
         error = write_through(path, pieces);
     } else {
-        error = replace_file(path, pieces);
+        error = replace_file(path, there ? &st : NULL, pieces);
     }
     if (error)
         tool_error(path, "%s", strerror(error));

@@ -12,14 +12,21 @@
 #include <string.h>
 #include <unistd.h>
 
-bool view_segment_name(const char *override, char name[RS_SEGMENT_NAME_MAX])
+bool view_segment_name_of_library(const char *override, char name[RS_SEGMENT_NAME_MAX])
 {
     struct rs_config config;
 
-    if (!override) { /* as the library understands it: nonsense means the default */
+    if (!override) {
         rs_config_read(&config, environ);
         override = config.segment;
     }
+    return view_segment_name(override, name);
+}
+
+bool view_segment_name(const char *override, char name[RS_SEGMENT_NAME_MAX])
+{
+    if (!override)
+        override = getenv("RANKSHARE_SEGMENT");
     if (rs_store_name(name, getuid(), override))
         return true;
     tool_error(override, "a segment's name holds no slash and has at most %d characters",

@@ -65,6 +65,9 @@ uint64_t view_refused(const uint64_t counters[RS_COUNTER_COUNT]);
  * 0. NULL: there are no more. *DETAILS: how many details showed it. */
 const char *view_flag(const uint64_t counters[RS_COUNTER_COUNT], size_t index, uint64_t *details);
 
+/* The same for who only reports: nonsense in RANKSHARE_SEGMENT means the default there. */
+bool view_segment_name_of_library(const char *override, char name[RS_SEGMENT_NAME_MAX]);
+
 /* Name of the segment: OVERRIDE (an option's argument), else RANKSHARE_SEGMENT, else the user's
  * own. Says so and returns false when it can't be a name. */
 bool view_segment_name(const char *override, char name[RS_SEGMENT_NAME_MAX]);

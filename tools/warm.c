@@ -41,6 +41,9 @@ struct warming {
     size_t put, there, refused, no_room;
 };
 
+/* Directories that the walk could not read. */
+static size_t unreadable;
+
 static bool wanted(enum rs_shape shape)
 {
     return shape == RS_SHAPE_FX_DIR || shape == RS_SHAPE_AOT_DIR ||
@@ -54,6 +57,10 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 
     (void)st;
     (void)walk;
+    if (type == FTW_DNR) {
+        tool_error(path, "%s", strerror(EACCES));
+        unreadable++;
+    }
     rs_shape_split(path, &parts);
     bool directory = parts.shape == RS_SHAPE_FX_DIR || parts.shape == RS_SHAPE_AOT_DIR;
     if (!wanted(parts.shape) || type != (directory ? FTW_D : FTW_F))
@@ -232,6 +239,13 @@ static char *absolute(const char *path)
     return result;
 }
 
+static bool readable(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd >= 0 && close(fd) == 0;
+}
+
 int verb_warm(int argc, char **argv)
 {
     static const struct argp_option options[] = {
@@ -248,7 +262,8 @@ int verb_warm(int argc, char **argv)
             "that use this directory then read them from memory while the files stay as they are, "
             "and jobs with other directories find them. Name the directory as "
             "TORCHINDUCTOR_CACHE_DIR or TRITON_CACHE_DIR does. RANKSHARE_SIZE and RANKSHARE_DIR "
-            "count.\vExit status: 0, 1 wrong usage, 2 no directory, or no segment.",
+            "count.\vExit status: 0, 1 wrong usage, 2 no directory, one in it "
+            "that can't be read, no segment, or no room for anything.",
     };
     struct arguments arguments = {0};
     struct warming w = {.put = 0};
@@ -259,8 +274,9 @@ int verb_warm(int argc, char **argv)
         return status;
     rs_config_read(&config, environ);
     char *directory = absolute(arguments.directory);
-    if (nftw(directory, visit, 16, 0) != 0) {
+    if (!readable(directory) || nftw(directory, visit, 16, 0) != 0) {
         tool_error(directory, "%s", strerror(errno));
+        free(directory);
         return TOOL_UNREADABLE;
     }
     if (!open_store(&arguments, &w, &config))
@@ -274,5 +290,6 @@ int verb_warm(int argc, char **argv)
     free(found.paths);
     free(directory);
     rs_store_close(&w.store);
-    return tool_flush() ? TOOL_OK : TOOL_UNREADABLE;
+    bool nothing = w.put + w.there == 0 && w.no_room > 0;
+    return tool_flush() && !unreadable && !nothing ? TOOL_OK : TOOL_UNREADABLE;
 }

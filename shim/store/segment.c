@@ -142,8 +142,9 @@ static enum rs_store_status check_header(const struct rs_segment *found, off_t f
     if (!same_layout(found)) {
         return RS_STORE_LAYOUT;
     }
-    /* Longer once artifacts are in it. */
-    if (file_size < (off_t)found->total_size) {
+    /* Once artifacts are in it, it reaches to the end of their index. */
+    bool artifacts = atomic_load_explicit(&found->store_place, memory_order_relaxed) != 0;
+    if (file_size < (artifacts ? (off_t)RS_AT_ARENA : (off_t)found->total_size)) {
         return RS_STORE_MAGIC;
     }
     if (found->uid != rs_sys_geteuid()) {
@@ -218,8 +219,10 @@ static enum rs_store_status open_existing(const char *path, bool writable, struc
     if (status == RS_STORE_OK) {
         /* Read, not mapped: of a file that is too short we must not touch a page. */
         ssize_t got = rs_sys_pread(fd, &header, sizeof(header), 0);
-        status =
-            got == (ssize_t)sizeof(header) ? check_header(&header, found.st_size) : RS_STORE_MAGIC;
+        /* It may grow meanwhile: its size is asked for again. */
+        status = got == (ssize_t)sizeof(header) && rs_sys_fstat(fd, &found) == 0
+                     ? check_header(&header, found.st_size)
+                     : RS_STORE_MAGIC;
     }
     if (status == RS_STORE_OK) {
         status = map(fd, writable, store);

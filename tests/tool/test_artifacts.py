@@ -163,6 +163,10 @@ def rewrite_cases(context):
         piped = context.expect(0, "rewrite", "--to=1", "-", "-", stdin=read(zero)).stdout
         assert piped == read(one)
 
+        os.chmod(out, 0o640)
+        context.expect(0, "rewrite", "--to", "1", one, out)
+        assert os.stat(out).st_mode & 0o777 == 0o640, "the mode of a file that was there"
+
     yield "rewrite: details, files and pipes", details
 
     def there_and_back():

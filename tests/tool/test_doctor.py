@@ -36,6 +36,9 @@ def cases(context):
               ({"RANKSHARE_JOB": "j" * 10240}, r"^WRONG  RANKSHARE_JOB=j{60}\.\.\. \(10240 bytes\) makes no sense"),
               ({"RANKSHARE_WAIT": "\udcff\33[1m"}, r"^WRONG  RANKSHARE_WAIT=\\xff\\x1b\[1m makes no sense")]
 
+    wrong += [({"LD_PRELOAD": "/nowhere/librankshare.so"}, r"^WRONG  LD_PRELOAD: /nowhere/librankshare.so is not there"),
+              ({"LD_PRELOAD": "/nowhere/x.so /etc/librankshare.so"}, r"^WRONG  LD_PRELOAD: /etc/librankshare.so is not there")]
+
     def wrong_case(changes, pattern):
         return lambda: context.expect(4, *doctor, out=pattern, env=context.environment(**changes))
 

@@ -85,6 +85,19 @@ def summary_cases(context, run, _library):
 
     yield "run: no lookups seen", nothing_seen
 
+    def not_started():
+        name, _ = context.segment("run-not", fill=False)
+        for command, status, reason in (("./nowhere", 127, "No such file or directory"), ("/etc/passwd", 126, "Permission denied")):
+            context.refuse(status, *run, "--segment", name, command, error=r"\A[^\n]*%s\n\Z" % reason)
+
+    yield "run: nothing is said of a command that could not be started", not_started
+
+    def no_library():
+        context.refuse(2, "run", "--library", "/etc/passwd", "true", error=r"/etc/passwd: is no shared object")
+        context.refuse(2, "run", "--library", "/nowhere.so", "true", error=r"/nowhere.so: No such file")
+
+    yield "run: what is no library", no_library
+
     def caches_off():
         name, _ = context.segment("run-off", fill=False)
         command = (*run, "--segment", name, "true")

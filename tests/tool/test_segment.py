@@ -276,6 +276,27 @@ def bad_segment_cases(context):
 
     yield "bad segment: run goes on", run_goes_on
 
+    def no_name():
+        """What the library takes for the default, since it can't ask, is an error here: clear would remove that one."""
+        name, path = context.segment("unnamed")
+        nonsense = context.environment(RANKSHARE_SEGMENT="a/" + name)
+        for verb in (("clear",), ("evict", "--to", "0"), ("ls",), ("verify",), ("stats",), ("run", "true")):
+            context.refuse(1, *verb, error=r"a segment's name holds no slash", env=nonsense)
+        assert os.path.exists(path)
+
+    yield "RANKSHARE_SEGMENT: nonsense is refused", no_name
+
+    def cut():
+        """Cut in the index of the artifacts, behind the tables."""
+        name, path = context.segment("cut", how="artifacts")
+        os.truncate(path, 20000000)
+        for verb in ("verify", "ls", "stats"):
+            context.refuse(2, verb, "--segment", name, error="cut short")
+        context.expect(4, "doctor", "--library", context.empty_library(), "--segment", name, out=r"^WRONG  segment")
+        context.expect(0, "clear", "--segment", name)
+
+    yield "bad segment: cut short behind its tables", cut
+
     def live_warning():
         """Someone who still uses the segment when it is cleared is named."""
         name, _ = context.segment("live", fill=False)

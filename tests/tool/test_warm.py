@@ -36,6 +36,14 @@ def cases(context):
 
     yield "warm: a directory, twice", warmed
 
+    def nothing():
+        name, path = context.segment("nothing", fill=False)
+        context.refuse(2, "warm", "--segment", name, "/etc/passwd", error="/etc/passwd: Not a directory")
+        context.refuse(2, "warm", "--segment", name, "/nowhere", error="/nowhere: No such file or directory")
+        assert not os.path.exists(path)
+
+    yield "warm: no directory", nothing
+
     def timings():
         """What Triton's own autotuner has measured."""
         name, _ = context.segment("timings", fill=False)
@@ -147,7 +155,7 @@ def cases(context):
 
     def little():
         name, _ = context.segment("little", fill=False)
-        context.expect(0, "warm", "--segment", name, cache("little"), env=context.environment(RANKSHARE_SIZE="0"),
+        context.expect(2, "warm", "--segment", name, cache("little"), env=context.environment(RANKSHARE_SIZE="0"),
                        out=r"^0 artifacts read in .* 6 without room$")
 
     yield "warm: no room", little
