@@ -126,14 +126,15 @@ static bool pack(const char *path, const struct rs_parts *parts, struct rs_parce
     return good;
 }
 
-static bool origin_of(struct warming *w, const char *path, size_t root, struct rs_origin *origin)
+static bool origin_of(const char *path, size_t root, struct rs_origin *origin)
 {
     char *name = tool_format("%.*s", (int)root, path);
     struct stat st;
     bool good = stat(name, &st) == 0;
 
+    /* Of no run: what was read in before is then the same, and not put once more. */
     if (good)
-        *origin = rs_origin_of(&w->store, w->slot, st.st_dev, st.st_ino);
+        *origin = (struct rs_origin){.dev = st.st_dev, .ino = st.st_ino, .job = RS_NO_JOB};
     free(name);
     return good;
 }
@@ -146,7 +147,7 @@ static void put(struct warming *w, const char *path)
     struct rs_origin origin;
 
     rs_shape_split(path, &parts);
-    if (!pack(path, &parts, &parcel, &key) || !origin_of(w, path, parts.root, &origin)) {
+    if (!pack(path, &parts, &parcel, &key) || !origin_of(path, parts.root, &origin)) {
         w->refused++;
     } else {
         switch (rs_artifact_put(&w->store, w->slot, &key, &origin, RS_PUT_WARM, parcel.parts,

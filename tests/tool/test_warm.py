@@ -30,7 +30,7 @@ def cases(context):
         context.expect(0, "warm", "--segment", name, directory,
                        out=r"^6 artifacts read in \(\d+\.\d kB\), 0 there already, 0 not for all ranks or not whole, 0 without room$")
         assert kinds(name) == ONE, kinds(name)
-        context.expect(0, "warm", "--segment", name, directory + "//", out=r"^6 artifacts read in")
+        context.expect(0, "warm", "--segment", name, directory + "//", out=r"^0 artifacts read in \(0 B\), 6 there already, ")
         assert kinds(name) == ONE, kinds(name)
         context.expect(0, "verify", "--segment", name, out=r"^7 artifacts whole, 0 damaged$")
 
