@@ -235,8 +235,12 @@ bool rs_artifact_open(struct rs_store *store, unsigned i, struct rs_artifact *ar
         struct rs_artifact_key key = rs_group_key(group);
         artifact->entry = group;
         artifact->word = atomic_load(&group->word);
-        there = rs_word_state(artifact->word) == RS_ENTRY_READY &&
-                open_group(&index, artifact, &key) && is_still(artifact);
+        there =
+            rs_word_state(artifact->word) == RS_ENTRY_READY && open_group(&index, artifact, &key);
+        if (there && !is_still(artifact)) {
+            there = false;
+            artifact->word = 0; /* it is good, but on its way out */
+        }
     }
     if (!there) {
         give_up(artifact);
